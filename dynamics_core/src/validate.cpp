@@ -69,18 +69,21 @@ void check_inertia(const Element& element, const Eigen::Matrix3d& inertia) {
   if ((inertia - inertia.transpose()).cwiseAbs().maxCoeff() > tolerance * largest) {
     element.refuse("inertia is not symmetric", "set both halves of the matrix alike");
   }
-  // Scaled, so that no product of moments leaves the range of a double.
   const double scale = largest > 0.0 ? largest : 1.0;
-  const Eigen::Vector3d moments = scale * Eigen::SelfAdjointEigenSolver<Eigen::Matrix3d>(
-                                              inertia / scale, Eigen::EigenvaluesOnly)
-                                              .eigenvalues();
-  const std::string text = to_short_text(moments[0]) + ", " + to_short_text(moments[1]) + ", " +
-                           to_short_text(moments[2]);
-  if (moments[0] < -tolerance * scale) {
-    element.warn("inertia is not positive semi-definite (principal moments " + text + ")",
-                 "correct the inertia");
-  } else if (moments[0] - moments[2] + moments[1] < -tolerance * scale) {
-    element.warn("inertia breaks the triangle inequality (principal moments " + text + ")",
+  // Relative to the largest, so that no product leaves the range of a double; ascending.
+  const Eigen::Vector3d moments =
+      Eigen::SelfAdjointEigenSolver<Eigen::Matrix3d>(inertia / scale, Eigen::EigenvaluesOnly)
+          .eigenvalues();
+  std::string text = "(principal moments ";
+  for (int i = 0; i < 3; ++i) {
+    const bool rounding = std::abs(moments[i]) < 1e-14;
+    text += (i == 0 ? "" : ", ") + to_short_text(rounding ? 0.0 : scale * moments[i]);
+  }
+  text += ")";
+  if (moments[0] < -tolerance) {
+    element.warn("inertia is not positive semi-definite " + text, "correct the inertia");
+  } else if (moments[0] + moments[1] - moments[2] < -tolerance) {
+    element.warn("inertia breaks the triangle inequality " + text,
                  "no body has the largest above the sum of the others; correct the inertia");
   }
 }
@@ -137,7 +140,7 @@ void check_range(const Element& element, const Limits& limits) {
         "swap them or correct one");
   }
   if (limits.lower == limits.upper) {
-    element.warn("lower and upper limit are both " + to_text(limits.lower) + ", it cannot move",
+    element.warn("lower and upper limit are both " + to_text(limits.lower) + ", so it cannot move",
                  "give it a range or make it fixed");
   }
 }
@@ -145,7 +148,7 @@ void check_range(const Element& element, const Limits& limits) {
 void check_rate(const Element& element, double limit, const std::string& what) {
   if (std::isnan(limit)) element.finite(limit, what);
   if (limit <= 0.0) {
-    element.warn(what + " is " + to_text(limit) + ", it cannot move", "write a positive number");
+    element.warn(what + " is " + to_text(limit) + ", so it cannot move", "write a positive number");
   }
 }
 
