@@ -111,6 +111,91 @@ class Workspace {
 
   std::vector<RigidInertia<S>> composite;  ///< composite rigid bodies
 
+  struct Kinematics {
+    Pose<S> X_WB;  ///< the body in the world
+    Motion<S> V;   ///< velocity of its origin in world axes
+    Motion<S> A;   ///< acceleration of its origin for v̇ = 0, in world axes
+    S rate;        ///< of the body's own coordinate
+    S m;           ///< mass and first moment of the subtree, about the world's origin
+    Vec3<S> h;
+  };
+  std::vector<Kinematics> kinematics;
+
+  struct Regressor {
+    int column;            ///< of the body's first parameter; −1: a joint's massless body
+    Motion<S> V, A;        ///< velocity and spatial acceleration, in the body's frame
+    Force<S> F[10];        ///< force for each parameter at one, carried towards the base
+  };
+  std::vector<Regressor> regressor;
+  int regressor_columns = 0;
+
+  // --- Gibbs–Appell ------------------------------------------------------------------------------
+  /// Mass properties that move the robot as the bodies' own do, with as many zeros as possible. A
+  /// mass on a hinge's axis moves with the parent as with the body, a body's turning is that of
+  /// the parent across a slide. So a turning body hands m, h_z and J_zz down to its parent, a
+  /// sliding one all of J. Second moments J = ∫ r rᵀ dm = ½ tr(I) 1 − I (Euler's tensor).
+  struct EulerInertia {
+    S m;
+    Vec3<S> h;
+    Symmetric3<S> J;
+  };
+  struct GibbsAppell {
+    EulerInertia own;        ///< constant
+    Vec3<S> w, wd;           ///< ω, ω̇
+    Vec3<S> sdd;             ///< classical acceleration of the origin
+    Mat3<S> Omega;           ///< ω̇~ + ω~²
+    Force<S> F;
+    EulerInertia composite;  ///< of the subtree
+    Vec3<S> s;               ///< from the tree's first origin to this one
+    int columns;             ///< where the axes of the path to this body begin in path_axes
+    int depth;               ///< bodies on the path, itself not counted
+    int stride;              ///< length of a row of the path's axes, itself included, padded
+    bool heavy;              ///< the subtree's composite has a mass
+  };
+  std::vector<GibbsAppell> gibbs_appell;
+  std::vector<S> path_axes;  ///< per body six rows: ∂ω̇/∂q̈ and ∂s̈/∂q̈ in its axes
+  VectorX<S> path_row;       ///< one row of M, by the bodies of a path
+
+  // --- Cholesky ----------------------------------------------------------------------------------
+  std::vector<int> dof_parent;  ///< M(i, j) is zero unless one is an ancestor of the other by this
+  bool dense_mass_matrix = true;  ///< every coordinate's parent is the one before it
+  VectorX<S> dof_scale;           ///< pivot_scale by coordinate
+
+  // DeNOC (Saha 1999). The first three are constants, kept up to date with the payload.
+  struct Denoc {
+    Vec3<S> d;            ///< from the origin to the mass centre C; zero where there is no mass
+    Vec3<S> r;            ///< from the parent's C to the origin, in the parent's axes; hinges only
+    Symmetric3<S> I;      ///< about C
+    Vec3<S> w;            ///< twist rate of the mass centre: ω, ω̇, v̇ and W = ω̇× + ω×ω×
+    Vec3<S> w_dot;
+    Vec3<S> v_dot;
+    Mat3<S> W;
+    Force<S> F;           ///< γ, about C
+  };
+  std::vector<Denoc> denoc;
+  struct DenocComposite {
+    RigidInertia<S> M;    ///< M̃, about C
+    Vec3<S> s, s_dot;     ///< from the parent's C to C and its rate, in the parent's axes
+    Vec3<S> w;            ///< ω
+    Vec3<S> h_dot;        ///< rate of M.h
+    Mat3<S> T;            ///< Σ of the bodies' Ṁ and of −m s× ṡ×
+  };
+  std::vector<DenocComposite> denoc_composite;
+
+  // UDUᵀ (Saha 2001). X, psi and inv_m belong to the last factorisation and outlive other calls.
+  struct Udut {
+    Transform<S> X;
+    ArticulatedInertia<S> M;  ///< M̂
+    Force<S> psi;
+    S m, inv_m;               ///< m̂ and its inverse
+    S tau;                    ///< τ̃
+    Force<S> eta;
+    Motion<S> mu;
+    bool free_hinge;          ///< revolute, without rotor inertia
+  };
+  std::vector<Udut> udut;
+  Status udut_status = Status::singular;  ///< of the last factorisation
+
   // --- scratch in joint space --------------------------------------------------------------------
   MatrixX<S> M;       ///< nv × nv
   VectorX<S> bias;    ///< nv
@@ -118,7 +203,11 @@ class Workspace {
 
  private:
   void sum_body_inertia(int body) noexcept;
+  void update_mass_centre(int body) noexcept;
   void update_pivot_scales() noexcept;
+  void size_gibbs_appell();
+  void size_cholesky();
+  void update_gibbs_appell() noexcept;
 
   std::vector<Vec3<S>> moments_;  ///< per body, for update_pivot_scales
   int nq_;
@@ -217,9 +306,29 @@ Workspace<S>::Workspace(const Model& model)
   newton_euler.resize(n);
   articulated_body.resize(n);
   composite.resize(n);
+  kinematics.resize(n, {Pose<S>::identity(), Motion<S>::zero(), Motion<S>::zero(), S(0), S(0),
+                        Vec3<S>::Zero()});
+  regressor.resize(n);
+  for (auto& r : regressor) r.column = -1;
+  for (const Frame& link : links) {
+    if (link.body >= 0) regressor[static_cast<std::size_t>(link.body)].column = 0;
+  }
+  for (auto& r : regressor) {
+    if (r.column < 0) continue;
+    r.column = regressor_columns;
+    regressor_columns += 10;
+  }
+  denoc.resize(n);
+  denoc_composite.resize(n);
+  udut.resize(n);
+  for (std::size_t i = 0; i < n; ++i)
+    udut[i].free_hinge = bodies[i].turns() && model.bodies[i].rotor == 0.0;
   moments_.resize(n);
+  size_gibbs_appell();
+  size_cholesky();
   for (int i = 0; i < nb(); ++i) sum_body_inertia(i);
   update_pivot_scales();
+  update_gibbs_appell();
 }
 
 template <class S>
@@ -231,6 +340,20 @@ void Workspace<S>::sum_body_inertia(int body) noexcept {
     sum += link.payload;
   }
   bodies[static_cast<std::size_t>(body)].inertia = sum;
+  update_mass_centre(body);
+}
+
+/// A body without mass has its origin for a mass centre; what inertia it has is a pure couple's.
+template <class S>
+void Workspace<S>::update_mass_centre(int body) noexcept {
+  const RigidInertia<S>& own = bodies[static_cast<std::size_t>(body)].inertia;
+  Denoc& l = denoc[static_cast<std::size_t>(body)];
+  for (int k = 0; k < 3; ++k) l.d[k] = safe_ratio(own.h[k], own.m, S(0));
+  l.I = shift(own, Vec3<S>(-l.d)).I;
+  for (int i = body; i < nb(); ++i) {
+    const Body<S>& b = bodies[static_cast<std::size_t>(i)];
+    if (b.parent == body) denoc[static_cast<std::size_t>(i)].r = b.X.position() - l.d;
+  }
 }
 
 template <class S>
@@ -243,6 +366,7 @@ Status Workspace<S>::set_payload(int link, const Payload<S>& payload) noexcept {
   if (frame.body < 0) return Status::ok;
   sum_body_inertia(frame.body);
   update_pivot_scales();
+  update_gibbs_appell();
   return Status::ok;
 }
 
@@ -289,6 +413,87 @@ void Workspace<S>::update_pivot_scales() noexcept {
     const Vec3<S>& m = moments_[i];
     moments_[static_cast<std::size_t>(b.parent)] +=
         Vec3<S>(m[0], m[1] + L * m[0], m[2] + S(2) * L * m[1] + L * L * m[0]);
+  }
+  dof_scale.setZero();
+  for (const Body<S>& b : bodies)
+    dof_scale[b.dof] += b.multiplier * b.multiplier * b.pivot_scale;
+}
+
+template <class S>
+void Workspace<S>::size_gibbs_appell() {
+  constexpr int lanes = 4;  // rows are padded, so that loops over them come out even
+  gibbs_appell.resize(bodies.size());
+  int size = 0;
+  int longest = 0;
+  for (std::size_t i = 0; i < bodies.size(); ++i) {
+    GibbsAppell& g = gibbs_appell[i];
+    const int parent = bodies[i].parent;
+    g.depth = parent < 0 ? 0 : gibbs_appell[static_cast<std::size_t>(parent)].depth + 1;
+    g.stride = (g.depth + lanes) / lanes * lanes;
+    g.columns = size;
+    g.heavy = false;
+    size += 6 * g.stride;
+    longest = g.stride > longest ? g.stride : longest;
+  }
+  for (std::size_t i = bodies.size(); i-- > 0;) {
+    GibbsAppell& g = gibbs_appell[i];
+    g.heavy = g.heavy || bodies[i].kind != Motions::revolute;
+    const int parent = bodies[i].parent;
+    if (parent >= 0 && g.heavy) gibbs_appell[static_cast<std::size_t>(parent)].heavy = true;
+  }
+  path_axes.assign(static_cast<std::size_t>(size), S(0));
+  path_row = VectorX<S>::Zero(longest);
+}
+
+template <class S>
+void Workspace<S>::update_gibbs_appell() noexcept {
+  // From the tips to the base; `own.J` holds the inertia I until its body's turn comes.
+  const auto inertia = [](EulerInertia& e) { return RigidInertia<S>{e.m, e.h, e.J}; };
+  const auto add = [&](int body, const RigidInertia<S>& part) {
+    if (body < 0) return;  // what the base carries moves nothing
+    EulerInertia& own = gibbs_appell[static_cast<std::size_t>(body)].own;
+    RigidInertia<S> sum = inertia(own);
+    sum += part;
+    own = {sum.m, sum.h, sum.I};
+  };
+  for (std::size_t i = 0; i < bodies.size(); ++i) {
+    const RigidInertia<S>& I = bodies[i].inertia;
+    gibbs_appell[i].own = {I.m, I.h, I.I};
+  }
+  const S zero(0);
+  const S half(0.5);
+  for (std::size_t i = bodies.size(); i-- > 0;) {
+    const Body<S>& b = bodies[i];
+    EulerInertia& own = gibbs_appell[i].own;
+    const Symmetric3<S> I = own.J;
+    const S Jzz = half * (I.xx + I.yy - I.zz);
+    own.J = {half * (I.yy + I.zz - I.xx), -I.xy, -I.xz, half * (I.xx + I.zz - I.yy), -I.yz, Jzz};
+    Transform<S> X = b.X;  // masses on the axis do not feel the hinge's angle
+    if (b.kind == Motions::revolute) {
+      X.c = S(1);
+      X.s = zero;
+      const Vec3<S> h(zero, zero, own.h[2]);
+      add(b.parent, X.to_parent(RigidInertia<S>{own.m, h, {Jzz, zero, zero, Jzz, zero, zero}}));
+      own.m = zero;
+      own.h[2] = zero;
+      own.J.zz = zero;
+    } else if (b.kind == Motions::prismatic) {
+      add(b.parent, {zero, Vec3<S>::Zero(), X.to_parent(I)});
+      own.J = Symmetric3<S>::zero();
+    }
+  }
+}
+
+template <class S>
+void Workspace<S>::size_cholesky() {
+  dof_scale = VectorX<S>::Zero(nv_);
+  dof_parent.resize(static_cast<std::size_t>(nv_));
+  for (int i = 0; i < nv_; ++i) dof_parent[static_cast<std::size_t>(i)] = i - 1;
+  if (has_mimic_) return;  // coordinates that share bodies couple what the tree keeps apart
+  for (const Body<S>& b : bodies) {
+    const int parent = b.parent < 0 ? -1 : bodies[static_cast<std::size_t>(b.parent)].dof;
+    dof_parent[static_cast<std::size_t>(b.dof)] = parent;
+    dense_mass_matrix = dense_mass_matrix && parent == b.dof - 1;
   }
 }
 

@@ -1,0 +1,411 @@
+#pragma once
+
+/// Gibbs–Appell equations (Mata et al. 2002): inverse dynamics in O(n) through the tensor
+/// Ω = ω̇~ + ω~² and Euler's tensor J (§4.1), the mass matrix as the Hessian of the Gibbs function
+/// in O(n²) (§4.2), and the forward dynamics from both.
+///
+/// The paper takes moments about each mass centre and treats serial arms of hinges. Here all is
+/// about the bodies' origins, with the equivalent mass properties `own` (see
+/// Workspace::EulerInertia): the paper's composed M, c and E, which it has for the mass matrix
+/// alone, and one step beyond, as every mass on a hinge's axis is handed down to the parent. A
+/// turning body is left with h = (h_x, h_y, 0) and J without J_zz, a sliding one with m and h. That
+/// is off-line work, repeated when the payload changes.
+
+#include "dynamics_core/cholesky.hpp"
+#include "dynamics_core/joints.hpp"
+
+namespace dynamics_core::gibbs_appell {
+
+namespace detail {
+
+template <class S>
+using Link = typename Workspace<S>::GibbsAppell;
+template <class S>
+using EulerInertia = typename Workspace<S>::EulerInertia;
+
+// --- Inverse dynamics ----------------------------------------------------------------------------
+
+/// Ω = ω̇~ + ω~² (Eq. 12).
+template <class S>
+void set_omega(Link<S>& l) noexcept {
+  const S& x = l.w[0];
+  const S& y = l.w[1];
+  const S& z = l.w[2];
+  const S xx = x * x;
+  const S yy = y * y;
+  const S zz = z * z;
+  const S xy = x * y;
+  const S xz = x * z;
+  const S yz = y * z;
+  l.Omega(0, 0) = -(yy + zz);
+  l.Omega(1, 0) = xy + l.wd[2];
+  l.Omega(2, 0) = xz - l.wd[1];
+  l.Omega(0, 1) = xy - l.wd[2];
+  l.Omega(1, 1) = -(xx + zz);
+  l.Omega(2, 1) = yz + l.wd[0];
+  l.Omega(0, 2) = xz + l.wd[1];
+  l.Omega(1, 2) = yz - l.wd[0];
+  l.Omega(2, 2) = -(xx + yy);
+}
+
+/// s̈ + Ω p in the parent, p the part of the joint's offset that is fixed there (§4.1, step 1).
+template <class S>
+[[nodiscard]] Vec3<S> acceleration_at_joint(const Transform<S>& X, const Link<S>& parent) noexcept {
+  if (!X.branch) return parent.sdd + X.a * parent.Omega.col(0);
+  return parent.sdd + parent.Omega * rotate_z(X.cg, X.sg, Vec3<S>(X.a, X.e, X.b));
+}
+
+/// The axial vector of ΩJ − (ΩJ)ᵀ (Eq. 10).
+template <class S>
+[[nodiscard]] Vec3<S> euler_moment(const Mat3<S>& W, const Symmetric3<S>& J) noexcept {
+  return {W(2, 0) * J.xy - W(1, 0) * J.xz + W(2, 1) * J.yy - W(1, 2) * J.zz +
+              (W(2, 2) - W(1, 1)) * J.yz,
+          W(0, 1) * J.yz - W(2, 1) * J.xy + W(0, 2) * J.zz - W(2, 0) * J.xx +
+              (W(0, 0) - W(2, 2)) * J.xz,
+          W(1, 2) * J.xz - W(0, 2) * J.yz + W(1, 0) * J.xx - W(0, 1) * J.yy +
+              (W(1, 1) - W(0, 0)) * J.xy};
+}
+
+/// A hinge in the base: ω and ω̇ lie along z, and of its force only the moment about z is asked for.
+template <class S>
+void root_hinge(const Body<S>& b, const Vec3<S>& base, const S& qd, const S& qdd,
+                Link<S>& l) noexcept {
+  const S zero(0);
+  l.w = {zero, zero, qd};
+  l.wd = {zero, zero, qdd};
+  l.sdd = b.X.to_child(base);
+  const S centripetal = -(qd * qd);
+  l.Omega << centripetal, -qdd, zero, qdd, centripetal, zero, zero, zero, zero;
+  const EulerInertia<S>& I = l.own;
+  l.F.n = {zero, zero, (I.J.xx + I.J.yy) * qdd + I.h[0] * l.sdd[1] - I.h[1] * l.sdd[0]};
+  l.F.f = Vec3<S>::Zero();
+}
+
+/// ω, ω̇, Ω, s̈ (§4.1, step 1) and the force and moment on the body (step 2, Eqs. 9, 10).
+template <class S>
+void hinge(const Body<S>& b, const Link<S>& parent, const S& qd, const S& qdd,
+           Link<S>& l) noexcept {
+  const Transform<S>& X = b.X;
+  l.w = X.to_child(parent.w);
+  l.wd = X.to_child(parent.wd);
+  l.sdd = X.to_child(acceleration_at_joint<S>(X, parent));
+  l.w[2] += qd;
+  l.wd[0] += l.w[1] * qd;
+  l.wd[1] -= l.w[0] * qd;
+  l.wd[2] += qdd;
+  set_omega<S>(l);
+  const Mat3<S>& W = l.Omega;
+  l.sdd += X.d * W.col(2);
+  const Vec3<S>& h = l.own.h;
+  const Symmetric3<S>& J = l.own.J;
+  l.F.f = h[0] * W.col(0) + h[1] * W.col(1);
+  l.F.n = {W(2, 0) * J.xy - W(1, 0) * J.xz + W(2, 1) * J.yy + (W(2, 2) - W(1, 1)) * J.yz +
+               h[1] * l.sdd[2],
+           W(0, 1) * J.yz - W(2, 1) * J.xy - W(2, 0) * J.xx + (W(0, 0) - W(2, 2)) * J.xz -
+               h[0] * l.sdd[2],
+           W(1, 2) * J.xz - W(0, 2) * J.yz + W(1, 0) * J.xx - W(0, 1) * J.yy +
+               (W(1, 1) - W(0, 0)) * J.xy + h[0] * l.sdd[1] - h[1] * l.sdd[0]};
+}
+
+template <class S>
+void slide(const Body<S>& b, const Link<S>* parent, const Vec3<S>& base, const S& qd, const S& qdd,
+           Link<S>& l) noexcept {
+  const Transform<S>& X = b.X;
+  if (parent == nullptr) {
+    l.w = Vec3<S>::Zero();
+    l.wd = Vec3<S>::Zero();
+    l.Omega.setZero();
+    l.sdd = X.to_child(base);
+    l.sdd[2] += qdd;
+  } else {
+    l.w = X.to_child(parent->w);
+    l.wd = X.to_child(parent->wd);
+    l.sdd = X.to_child(acceleration_at_joint<S>(X, *parent));
+    set_omega<S>(l);
+    const S twice = qd + qd;
+    l.sdd += X.d * l.Omega.col(2);
+    l.sdd += Vec3<S>(l.w[1] * twice, -(l.w[0] * twice), qdd);  // Eq. 7e
+  }
+  l.F.f = l.own.m * l.sdd + l.Omega * l.own.h;
+  l.F.n = l.own.h.cross(l.sdd);
+}
+
+/// One of the six bodies of a floating joint; only the last has a mass, and ω̇ is complete there.
+template <class S>
+void floating(const Body<S>& b, const Link<S>* parent, const Vec3<S>& base, VectorIn<S> v,
+              const S& qdd, Link<S>& l) noexcept {
+  const Transform<S>& X = b.X;
+  const S qd = rate<S>(b, v);
+  l.w = parent == nullptr ? Vec3<S>(Vec3<S>::Zero()) : X.to_child(parent->w);
+  l.wd = parent == nullptr ? Vec3<S>(Vec3<S>::Zero()) : X.to_child(parent->wd);
+  l.sdd = X.to_child(parent == nullptr ? base : acceleration_at_joint<S>(X, *parent));
+  add_joint_rate<S>(b, v, l.w);
+  if (b.turns()) {
+    l.wd += Vec3<S>(l.w[1] * qd, -(l.w[0] * qd), qdd);
+  } else {
+    const Vec3<S> r = sliding_rate<S>(b, v, l.w);
+    l.sdd += Vec3<S>(r[1] * qd, -(r[0] * qd), qdd);
+  }
+  l.Omega.setZero();
+  l.F = Force<S>::zero();
+  if (b.axis != 5) return;
+  set_omega<S>(l);
+  l.F.f = l.own.m * l.sdd + l.Omega * l.own.h;
+  l.F.n = euler_moment<S>(l.Omega, l.own.J) + l.own.h.cross(l.sdd);
+}
+
+/// Accelerations and forces, base to tips. Without acceleration it leaves q̈ out (Table 3).
+template <bool with_acceleration, class S>
+void forward(Workspace<S>& ws, VectorIn<S> v, VectorIn<S> a) noexcept {
+  Link<S>* link = ws.gibbs_appell.data();
+  const Body<S>* body = ws.bodies.data();
+  const Vec3<S>& base = ws.base_acceleration;
+  const int n = ws.nb();
+  for (int i = 0; i < n; ++i) {
+    const Body<S>& b = body[i];
+    const Link<S>* parent = b.parent < 0 ? nullptr : &link[b.parent];
+    const S qd = rate<S>(b, v);
+    S qdd(0);
+    if constexpr (with_acceleration) qdd = rate<S>(b, a);
+    if (b.kind == Motions::revolute && parent != nullptr)
+      hinge<S>(b, *parent, qd, qdd, link[i]);
+    else if (b.kind == Motions::revolute)
+      root_hinge<S>(b, base, qd, qdd, link[i]);
+    else if (b.kind == Motions::prismatic)
+      slide<S>(b, parent, base, qd, qdd, link[i]);
+    else
+      floating<S>(b, parent, base, v, qdd, link[i]);
+  }
+}
+
+template <class S>
+void subtract_external(Workspace<S>& ws) noexcept {
+  if (!ws.has_external) return;
+  for (int i = 0; i < ws.nb(); ++i) ws.gibbs_appell.data()[i].F -= ws.external.data()[i];
+}
+
+/// φ and χ (Eqs. 15, 16) and τ (Eq. 14; z·φ for a slide), tips to base.
+template <class S>
+void backward(Workspace<S>& ws, VectorOut<S>& tau) noexcept {
+  Link<S>* link = ws.gibbs_appell.data();
+  const Body<S>* body = ws.bodies.data();
+  tau.setZero();
+  for (int i = ws.nb() - 1; i >= 0; --i) {
+    const Body<S>& b = body[i];
+    const Force<S>& F = link[i].F;
+    add_effort<S>(b, b.turns() ? F.n[2] : F.f[2], tau);
+    if (b.parent >= 0) link[b.parent].F += b.X.to_parent(F);
+  }
+}
+
+// --- Mass matrix ---------------------------------------------------------------------------------
+
+/// The composite of a subtree about the parent's origin in the parent's axes: φ and ψ of §4.2,
+/// steps 4 and 5, with second moments in place of ψ, for which a shift by r is h rᵀ + r hᵀ + m r rᵀ.
+template <class S>
+void add_to_parent(const Transform<S>& X, bool heavy, const EulerInertia<S>& A,
+                   EulerInertia<S>& parent) noexcept {
+  Vec3<S> h = rotate_z(X.c, X.s, A.h);
+  Symmetric3<S> J = rotate_z(X.c, X.s, A.J);
+  J.xz += h[0] * X.d;
+  J.yz += h[1] * X.d;
+  J.zz += (X.d + X.d) * h[2];
+  if (heavy) {
+    const S md = A.m * X.d;
+    J.zz += md * X.d;
+    h[2] += md;
+    parent.m += A.m;
+  }
+  h = rotate_x(X.ca, X.sa, h);
+  J = rotate_x(X.ca, X.sa, J);
+  if (!X.branch) {
+    J.xx += (X.a + X.a) * h[0];
+    J.xy += X.a * h[1];
+    J.xz += X.a * h[2];
+    if (heavy) {
+      const S ma = A.m * X.a;
+      J.xx += ma * X.a;
+      h[0] += ma;
+    }
+  } else {
+    const Vec3<S> r(X.a, X.e, X.b);
+    const Vec3<S> k = h + A.m * r;
+    J.xx += (h[0] + k[0]) * r[0];
+    J.yy += (h[1] + k[1]) * r[1];
+    J.zz += (h[2] + k[2]) * r[2];
+    J.xy += h[0] * r[1] + r[0] * k[1];
+    J.xz += h[0] * r[2] + r[0] * k[2];
+    J.yz += h[1] * r[2] + r[1] * k[2];
+    h = rotate_z(X.cg, X.sg, k);
+    J = rotate_z(X.cg, X.sg, J);
+  }
+  parent.h += h;
+  parent.J += J;
+}
+
+template <class S>
+using Lanes = Eigen::Array<S, 4, 1>;
+
+/// Three rows of the path's axes, from the parent's frame to the body's (§4.2, step 3).
+template <class S>
+void turn_rows(const Transform<S>& X, const S* from, int from_stride, S* to,
+               int to_stride) noexcept {
+  for (int k = 0; k < from_stride; k += 4) {
+    Lanes<S> x = Eigen::Map<const Lanes<S>>(from + k);
+    Lanes<S> y = Eigen::Map<const Lanes<S>>(from + from_stride + k);
+    Lanes<S> z = Eigen::Map<const Lanes<S>>(from + 2 * from_stride + k);
+    if (X.branch) {
+      const Lanes<S> t = X.cg * x + X.sg * y;
+      y = X.cg * y - X.sg * x;
+      x = t;
+    }
+    const Lanes<S> u = X.ca * y + X.sa * z;
+    Eigen::Map<Lanes<S>>{to + k} = X.c * x + X.s * u;
+    Eigen::Map<Lanes<S>>{to + to_stride + k} = X.c * u - X.s * x;
+    Eigen::Map<Lanes<S>>{to + 2 * to_stride + k} = X.ca * z - X.sa * y;
+  }
+}
+
+/// s (§4.2, step 2) and the axes of all joints on the path: ∂ω̇/∂q̈ and the acceleration ∂s̈/∂q̈ of
+/// one and the same point, the first body's origin. As the point never changes, the axes need only
+/// turn on their way to the tips, where the paper carries one vector s_kj per pair of bodies.
+template <class S>
+void set_path(const Body<S>& b, const Link<S>* parent, S* axes, Link<S>& l) noexcept {
+  S* own = axes + l.columns;
+  if (parent == nullptr) {
+    l.s = Vec3<S>::Zero();
+  } else {
+    const Transform<S>& X = b.X;
+    Vec3<S> s = parent->s;
+    if (X.branch)
+      s += rotate_z(X.cg, X.sg, Vec3<S>(X.a, X.e, X.b));
+    else
+      s[0] += X.a;
+    l.s = X.to_child(s);
+    l.s[2] += X.d;
+    const S* from = axes + parent->columns;
+    turn_rows<S>(X, from, parent->stride, own, l.stride);
+    turn_rows<S>(X, from + 3 * parent->stride, parent->stride, own + 3 * l.stride, l.stride);
+  }
+  const S one(1);
+  const S zero(0);
+  const bool turns = b.turns();
+  own += l.depth;
+  own[0] = zero;
+  own[l.stride] = zero;
+  own[2 * l.stride] = turns ? one : zero;
+  own[3 * l.stride] = turns ? l.s[1] : zero;
+  own[4 * l.stride] = turns ? S(-l.s[0]) : zero;
+  own[5 * l.stride] = turns ? zero : one;
+}
+
+/// The force that gives the composite a unit acceleration along the body's axis, about the body's
+/// origin: ψ z and φ~ z of step 7 (Eq. 22) for a hinge, φ~ᵀ z and m z for a slide.
+template <class S>
+[[nodiscard]] Force<S> unit_force(const Body<S>& b, const EulerInertia<S>& A) noexcept {
+  const S zero(0);
+  if (b.turns())
+    return {{-A.J.xz, -A.J.yz, A.J.xx + A.J.yy}, {-A.h[1], A.h[0], zero}};
+  return {{A.h[1], -A.h[0], zero}, {zero, zero, A.m}};
+}
+
+/// D_jk of the body j and all k on its path (§4.2, step 7).
+template <class S>
+void path_products(const Link<S>& l, const Force<S>& F, const S* axes, S* row) noexcept {
+  const Vec3<S> n = F.n + l.s.cross(F.f);  // about the point the axes refer to
+  const S* own = axes + l.columns;
+  const int stride = l.stride;
+  for (int k = 0; k < l.depth; k += 4) {
+    const auto at = [&](int r) { return Eigen::Map<const Lanes<S>>(own + r * stride + k); };
+    Eigen::Map<Lanes<S>>{row + k} = at(0) * n[0] + at(1) * n[1] + at(2) * n[2] + at(3) * F.f[0] +
+                                    at(4) * F.f[1] + at(5) * F.f[2];
+  }
+}
+
+/// The mass matrix at the configuration that the transforms already have.
+template <class S>
+void hessian(Workspace<S>& ws, MatrixOut<S>& M) noexcept {
+  Link<S>* link = ws.gibbs_appell.data();
+  const Body<S>* body = ws.bodies.data();
+  S* axes = ws.path_axes.data();
+  S* row = ws.path_row.data();
+  const int n = ws.nb();
+  for (int i = 0; i < n; ++i) {
+    link[i].composite = link[i].own;
+    set_path<S>(body[i], body[i].parent < 0 ? nullptr : &link[body[i].parent], axes, link[i]);
+  }
+  M.setZero();
+  for (int i = n - 1; i >= 0; --i) {
+    const Body<S>& b = body[i];
+    Link<S>& l = link[i];
+    const Force<S> F = unit_force<S>(b, l.composite);
+    add_symmetric<S>(b, b, S((b.turns() ? F.n[2] : F.f[2]) + b.rotor), M);
+    if (b.parent < 0) continue;
+    path_products<S>(l, F, axes, row);
+    for (int j = b.parent; j >= 0; j = body[j].parent)
+      add_symmetric<S>(b, body[j], row[link[j].depth], M);
+    add_to_parent<S>(b.X, l.heavy, l.composite, link[b.parent].composite);
+  }
+}
+
+}  // namespace detail
+
+/// τ = M(q) a + C(q, v) v + g(q) − Σ Jᵀ f_ext.
+template <class S>
+[[nodiscard]] Status inverse_dynamics(Workspace<S>& ws, VectorIn<S> q, VectorIn<S> v, VectorIn<S> a,
+                                      VectorOut<S> tau) noexcept {
+  if (const Status s = check_q<S>(ws, q); s != Status::ok) return s;
+  if (const Status s = check_v<S>(ws, v); s != Status::ok) return s;
+  if (const Status s = check_v<S>(ws, a); s != Status::ok) return s;
+  if (tau.size() != ws.nv()) return Status::wrong_size;
+  update_joints<S>(ws, q);
+  detail::forward<true, S>(ws, v, a);
+  detail::subtract_external<S>(ws);
+  detail::backward<S>(ws, tau);
+  for (const Body<S>& b : ws.bodies) add_effort<S>(b, S(b.rotor * rate<S>(b, a)), tau);
+  return Status::ok;
+}
+
+/// C(q, v) v + g(q), without external forces.
+template <class S>
+[[nodiscard]] Status bias(Workspace<S>& ws, VectorIn<S> q, VectorIn<S> v,
+                          VectorOut<S> tau) noexcept {
+  if (const Status s = check_q<S>(ws, q); s != Status::ok) return s;
+  if (const Status s = check_v<S>(ws, v); s != Status::ok) return s;
+  if (tau.size() != ws.nv()) return Status::wrong_size;
+  update_joints<S>(ws, q);
+  detail::forward<false, S>(ws, v, v);
+  detail::backward<S>(ws, tau);
+  return Status::ok;
+}
+
+/// M(q), nv × nv, both triangles.
+template <class S>
+[[nodiscard]] Status mass_matrix(Workspace<S>& ws, VectorIn<S> q, MatrixOut<S> M) noexcept {
+  if (const Status s = check_q<S>(ws, q); s != Status::ok) return s;
+  if (M.rows() != ws.nv() || M.cols() != ws.nv()) return Status::wrong_size;
+  update_joints<S>(ws, q);
+  detail::hessian<S>(ws, M);
+  return Status::ok;
+}
+
+/// a = M⁻¹(τ + Σ Jᵀ f_ext − C v − g), with the mass matrix and the bias of this family (Table 3).
+template <class S>
+[[nodiscard]] Status forward_dynamics(Workspace<S>& ws, VectorIn<S> q, VectorIn<S> v,
+                                      VectorIn<S> tau, VectorOut<S> a) noexcept {
+  if (const Status s = check_q<S>(ws, q); s != Status::ok) return s;
+  if (const Status s = check_v<S>(ws, v); s != Status::ok) return s;
+  if (const Status s = check_v<S>(ws, tau); s != Status::ok) return s;
+  if (a.size() != ws.nv()) return Status::wrong_size;
+  update_joints<S>(ws, q);
+  MatrixOut<S> M(ws.M);
+  detail::hessian<S>(ws, M);
+  detail::forward<false, S>(ws, v, v);
+  detail::subtract_external<S>(ws);
+  VectorOut<S> bias(ws.bias);
+  detail::backward<S>(ws, bias);
+  a = tau - ws.bias;
+  return cholesky::solve_mass_matrix<S>(ws, a);
+}
+
+}  // namespace dynamics_core::gibbs_appell
