@@ -1,7 +1,9 @@
 #include <boost/numeric/odeint.hpp>
+#include <cmath>
 #include <iostream>
 
 #include "dynamics_core/load.hpp"
+#include "dynamics_core/newton_euler.hpp"
 
 int main() {
   const auto model = dynamics_core::load_urdf_string(R"(
@@ -20,6 +22,12 @@ int main() {
         <axis xyz="0 1 0"/>
       </joint>
     </robot>)");
-  std::cout << model.name << ": " << model.nv << " degree of freedom\n";
-  return model.nv == 1 && model.find_joint("pivot") == 0 ? 0 : 1;
+  dynamics_core::Workspace<double> workspace(model);
+  const Eigen::VectorXd q = Eigen::VectorXd::Constant(1, std::acos(0.0));
+  Eigen::VectorXd tau(1);
+  const auto status = dynamics_core::newton_euler::gravity<double>(workspace, q, tau);
+  std::cout << model.name << ": " << to_string(status) << ", " << tau[0] << " N·m\n";
+  // m g l, held horizontally
+  const bool right = status == dynamics_core::Status::ok && std::abs(tau[0] - 9.81) < 1e-12;
+  return right ? 0 : 1;
 }
