@@ -212,8 +212,8 @@ void check_tree(const RobotDescription& description) {
                          std::to_string(max_joints),
                      "split it into several models");
   }
-  const Index links = index_by_name(description.links, "link", description.source);
   index_by_name(description.joints, "joint", description.source);
+  const Index links = index_by_name(description.links, "link", description.source);
   const Parents parents = find_parents(description, links);
   check_connected(description, parents, find_root(description, parents));
 }
