@@ -1,0 +1,184 @@
+#include "dynamics_core/simulation.hpp"
+
+#include <algorithm>
+#include <boost/fusion/include/make_vector.hpp>
+#include <boost/numeric/odeint/stepper/adaptive_adams_bashforth_moulton.hpp>
+#include <boost/numeric/odeint/stepper/controlled_adams_bashforth_moulton.hpp>
+#include <boost/numeric/odeint/stepper/controlled_runge_kutta.hpp>
+#include <boost/numeric/odeint/stepper/explicit_error_generic_rk.hpp>
+#include <boost/numeric/odeint/stepper/runge_kutta_dopri5.hpp>
+#include <cmath>
+
+namespace dynamics_core::simulation {
+namespace {
+
+namespace odeint = boost::numeric::odeint;
+
+using Flat = std::vector<double>;  // q, then v
+
+// --- Fehlberg's method ---------------------------------------------------------------------------
+
+template <std::size_t n>
+boost::array<double, n> row(const double (&values)[n], double divisor = 1.0) {
+  boost::array<double, n> out;
+  std::transform(values, values + n, out.begin(), [=](double x) { return x / divisor; });
+  return out;
+}
+
+/// E. Fehlberg, "Klassische Runge-Kutta-Formeln vierter und niedrigerer Ordnung mit
+/// Schrittweiten-Kontrolle", Computing 6 (1970), Table 2 (formula 4(5) with α₅ = 1/2). The step
+/// continues with the fifth order; its difference from the fourth estimates the error.
+class Fehlberg45 : public odeint::explicit_error_generic_rk<6, 5, 5, 4, Flat> {
+ public:
+  Fehlberg45()
+      : explicit_error_generic_rk(
+            boost::fusion::make_vector(
+                row({1.0 / 4}), row({3.0 / 32, 9.0 / 32}), row({1932.0, -7200.0, 7296.0}, 2197.0),
+                row({439.0 / 216, -8.0, 3680.0 / 513, -845.0 / 4104}),
+                row({-8.0 / 27, 2.0, -3544.0 / 2565, 1859.0 / 4104, -11.0 / 40})),
+            row({16.0 / 135, 0.0, 6656.0 / 12825, 28561.0 / 56430, -9.0 / 50, 2.0 / 55}),
+            row({16.0 / 135 - 25.0 / 216, 0.0, 6656.0 / 12825 - 1408.0 / 2565,
+                 28561.0 / 56430 - 2197.0 / 4104, -9.0 / 50 + 1.0 / 5, 2.0 / 55}),
+            row({0.0, 1.0 / 4, 3.0 / 8, 12.0 / 13, 1.0, 1.0 / 2})) {}
+};
+
+// --- The loop ------------------------------------------------------------------------------------
+
+struct Failure {
+  Status status;
+};
+
+/// ẋ of the flat state for odeint, and the count of evaluations.
+class System {
+ public:
+  System(const Workspace<double>& ws, const Acceleration& acceleration, const Options& options,
+         Result& result)
+      : ws_(ws), acceleration_(acceleration), options_(options), result_(result) {}
+
+  void operator()(const Flat& x, Flat& rate, double t) const {
+    if (result_.evaluations >= options_.max_evaluations) throw Failure{Status::not_converged};
+    ++result_.evaluations;
+    const Eigen::Map<const Eigen::VectorXd> q(x.data(), ws_.nq());
+    const Eigen::Map<const Eigen::VectorXd> v(x.data() + ws_.nq(), ws_.nv());
+    Eigen::Map<Eigen::VectorXd> q_rate(rate.data(), ws_.nq());
+    Eigen::Map<Eigen::VectorXd> a(rate.data() + ws_.nq(), ws_.nv());
+    check(kinematics::configuration_rate<double>(ws_, q, v, q_rate));
+    check(acceleration_(t, q, v, a));
+    if (!all_finite<double>(a)) throw Failure{Status::not_finite};
+  }
+
+  static void check(Status status) {
+    if (status != Status::ok) throw Failure{status};
+  }
+
+ private:
+  const Workspace<double>& ws_;
+  const Acceleration& acceleration_;
+  const Options& options_;
+  Result& result_;
+};
+
+void flatten(const State& state, Flat& x) {
+  std::copy_n(state.q.data(), state.q.size(), x.begin());
+  std::copy_n(state.v.data(), state.v.size(), x.begin() + state.q.size());
+}
+
+void unflatten(const Flat& x, State& state) {
+  std::copy_n(x.begin(), state.q.size(), state.q.data());
+  std::copy_n(x.begin() + state.q.size(), state.v.size(), state.v.data());
+}
+
+/// Steps until `end` exactly. `step` is the controller's proposal, not shortened by `end`.
+template <class Stepper>
+void advance(Stepper& stepper, const System& system, const Workspace<double>& ws, double end,
+             double& step, Flat& x, Result& result) {
+  State& state = result.state;
+  const double shortest = 8.0 * std::numeric_limits<double>::epsilon() * std::max(1.0, end);
+  while (end - state.t > shortest) {
+    const bool last = state.t + step >= end;
+    double dt = last ? end - state.t : step;
+    double t = state.t;
+    if (stepper.try_step(system, x, t, dt) != odeint::success) {
+      ++result.rejected;
+      step = dt;
+      if (!(step > shortest)) throw Failure{Status::not_converged};
+      continue;
+    }
+    ++result.steps;
+    step = last ? std::max(step, dt) : dt;
+    unflatten(x, state);
+    System::check(kinematics::normalize<double>(ws, state.q));
+    flatten(state, x);
+    state.t = t;
+  }
+  state.t = end;
+}
+
+template <class Stepper>
+void run(Stepper stepper, const System& system, const Workspace<double>& ws,
+         const Options& options, const Observer& observer, Result& result) {
+  Flat x(static_cast<std::size_t>(ws.nq() + ws.nv()));
+  flatten(result.state, x);
+  if (observer && !observer(result.state)) return;
+  const double start = result.state.t;
+  const double finish = start + options.duration;
+  double step = options.first_step;
+  for (long k = 1; result.state.t < finish; ++k) {
+    const double mark = start + static_cast<double>(k) * options.interval;
+    // A last interval that round-off has left over is none.
+    const bool last = !(mark < finish - 1e-9 * options.interval);
+    advance(stepper, system, ws, last ? finish : mark, step, x, result);
+    if (observer && !observer(result.state)) return;
+  }
+}
+
+[[nodiscard]] bool sensible(const Options& o) {
+  return o.absolute_tolerance >= 0.0 && o.relative_tolerance >= 0.0 &&
+         o.absolute_tolerance + o.relative_tolerance > 0.0 && std::isfinite(o.duration) &&
+         o.duration >= 0.0 && o.interval > 0.0 && o.first_step > 0.0;
+}
+
+template <class Stepper>
+[[nodiscard]] auto controlled(const Options& options) {
+  using Controlled = odeint::controlled_runge_kutta<Stepper>;
+  return Controlled(typename Controlled::error_checker_type(options.absolute_tolerance,
+                                                            options.relative_tolerance));
+}
+
+/// Predictor and corrector of Shampine and Gordon, which judge order and step by their difference.
+[[nodiscard]] auto adams(const Options& options) {
+  using Adams = odeint::adaptive_adams_bashforth_moulton<8, Flat>;
+  using Controlled = odeint::controlled_adams_bashforth_moulton<Adams>;
+  return Controlled(Controlled::step_adjuster_type(options.absolute_tolerance,
+                                                   options.relative_tolerance,
+                                                   std::numeric_limits<double>::max()));
+}
+
+}  // namespace
+
+Result simulate(const Workspace<double>& ws, const Acceleration& acceleration, const State& start,
+                const Options& options, const Observer& observer) {
+  Result result;
+  result.state = start;
+  try {
+    if (!sensible(options)) throw Failure{Status::out_of_range};
+    System::check(check_v<double>(ws, start.v));
+    System::check(kinematics::normalize<double>(ws, result.state.q));
+    const System system(ws, acceleration, options, result);
+    switch (options.integrator) {
+      case Integrator::fehlberg45:
+        run(controlled<Fehlberg45>(options), system, ws, options, observer, result);
+        break;
+      case Integrator::dormand_prince:
+        run(controlled<odeint::runge_kutta_dopri5<Flat>>(options), system, ws, options, observer,
+            result);
+        break;
+      case Integrator::adams: run(adams(options), system, ws, options, observer, result); break;
+    }
+  } catch (const Failure& failure) {
+    result.status = failure.status;
+  }
+  return result;
+}
+
+}  // namespace dynamics_core::simulation
