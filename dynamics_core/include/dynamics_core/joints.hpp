@@ -82,15 +82,23 @@ void update_floating(const typename Workspace<S>::FloatingJoint& joint, Body<S>&
 /// Brings every X to the configuration q.
 template <class S>
 void update_joints(Workspace<S>& ws, VectorIn<S> q) noexcept {
-  for (Body<S>& b : ws.bodies) {
-    if (b.kind == Motions::revolute) {
-      sincos(b.mimic ? S(b.multiplier * q[b.q] + b.offset) : S(q[b.q] + b.offset), b.X.s, b.X.c);
-    } else if (b.kind == Motions::prismatic) {
-      b.X.d = b.mimic ? S(b.multiplier * q[b.q] + b.offset) : S(q[b.q] + b.offset);
-    }
+  S* angle = ws.angle.data();
+  S* sine = ws.sine.data();
+  S* cosine = ws.cosine.data();
+  Body<S>* body = ws.bodies.data();
+  for (int i = 0; i < ws.nb(); ++i) {
+    Body<S>& b = body[i];
+    if (b.floating()) continue;
+    const S x = b.mimic ? S(b.multiplier * q[b.q] + b.offset) : S(q[b.q] + b.offset);
+    (b.kind == Motions::revolute ? angle[i] : b.X.d) = x;
   }
-  for (const auto& joint : ws.floating)
-    detail::update_floating<S>(joint, ws.bodies[static_cast<std::size_t>(joint.body)], q);
+  sincos_many(angle, sine, cosine, static_cast<int>(ws.angle.size()));
+  for (int i = 0; i < ws.nb(); ++i) {
+    if (body[i].kind != Motions::revolute) continue;
+    body[i].X.s = sine[i];
+    body[i].X.c = cosine[i];
+  }
+  for (const auto& joint : ws.floating) detail::update_floating<S>(joint, body[joint.body], q);
 }
 
 /// The rate of the body's own coordinate, from v (or from a).
@@ -132,12 +140,12 @@ template <class S>
 
 /// Joint-space results, mimic joints folded into the coordinate that they follow.
 template <class S>
-void add_effort(const Body<S>& b, const S& effort, Eigen::Ref<VectorX<S>> tau) noexcept {
+void add_effort(const Body<S>& b, const S& effort, VectorOut<S>& tau) noexcept {
   tau[b.dof] += b.mimic ? S(b.multiplier * effort) : effort;
 }
 template <class S>
 void add_symmetric(const Body<S>& bi, const Body<S>& bj, const S& h,
-                   Eigen::Ref<MatrixX<S>> M) noexcept {
+                   MatrixOut<S>& M) noexcept {
   const S x = bi.mimic || bj.mimic ? S(bi.multiplier * bj.multiplier * h) : h;
   M(bi.dof, bj.dof) += x;
   if (&bi != &bj) M(bj.dof, bi.dof) += x;

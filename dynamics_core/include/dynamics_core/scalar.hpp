@@ -6,7 +6,10 @@
 /// `negligible`.
 
 #include <Eigen/Core>
+#include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <cstring>
 
 namespace dynamics_core {
 
@@ -43,6 +46,66 @@ using MatrixOut = typename detail::Identity<Eigen::Ref<MatrixX<S>>>::Type;
 
 inline void sincos(double x, double& s, double& c) noexcept { ::sincos(x, &s, &c); }
 inline void sincos(float x, float& s, float& c) noexcept { ::sincosf(x, &s, &c); }
+
+/// Sines and cosines of many angles. `n` may be rounded up to a multiple of `sincos_block`.
+constexpr int sincos_block = 4;
+
+template <class S>
+void sincos_many(const S* x, S* s, S* c, int n) noexcept {
+  for (int i = 0; i < n; ++i) sincos(x[i], s[i], c[i]);
+}
+
+/// For `double` without a branch, so that the compiler turns the loop into SIMD code: a sixth of
+/// the instructions of one library call per joint. Within 1e-15 of the exact values up to
+/// |x| = 1e5 (a joint that has turned sixteen thousand times); beyond that the library takes over.
+inline void sincos_many(const double* x, double* s, double* c, int n) noexcept {
+  constexpr double two_over_pi = 0.63661977236758134308;
+  // π/2 in three parts; the first two leave their low bits free, so that k times a part is exact.
+  constexpr double part_1 = 0x1.921fb544p+0;
+  constexpr double part_2 = 0x1.0b4611a6p-34;
+  constexpr double part_3 = 0x1.3198a2e037073p-69;
+  constexpr double round = 0x1.8p+52;  // adding it rounds to an integer in the low mantissa bits
+  double largest = 0.0;
+  for (int i = 0; i < n; ++i) {
+    const double t = x[i] * two_over_pi + round;
+    std::int64_t quadrant = 0;
+    std::memcpy(&quadrant, &t, sizeof t);
+    const double k = t - round;
+    const double r = ((x[i] - k * part_1) - k * part_2) - k * part_3;
+    const double z = r * r;
+    // Taylor's series on |r| ≤ π/4: the next terms are below 5e-17 and 3e-18.
+    double sin_r = -1.0 / 1307674368000.0;
+    sin_r = sin_r * z + 1.0 / 6227020800.0;
+    sin_r = sin_r * z - 1.0 / 39916800.0;
+    sin_r = sin_r * z + 1.0 / 362880.0;
+    sin_r = sin_r * z - 1.0 / 5040.0;
+    sin_r = sin_r * z + 1.0 / 120.0;
+    sin_r = sin_r * z - 1.0 / 6.0;
+    sin_r = r + r * (z * sin_r);
+    double cos_r = 1.0 / 20922789888000.0;
+    cos_r = cos_r * z - 1.0 / 87178291200.0;
+    cos_r = cos_r * z + 1.0 / 479001600.0;
+    cos_r = cos_r * z - 1.0 / 3628800.0;
+    cos_r = cos_r * z + 1.0 / 40320.0;
+    cos_r = cos_r * z - 1.0 / 720.0;
+    cos_r = cos_r * z + 1.0 / 24.0;
+    cos_r = cos_r * z - 0.5;
+    cos_r = 1.0 + z * cos_r;
+    std::int64_t sin_bits = 0;
+    std::int64_t cos_bits = 0;
+    std::memcpy(&sin_bits, &sin_r, sizeof sin_r);
+    std::memcpy(&cos_bits, &cos_r, sizeof cos_r);
+    const std::int64_t odd = -(quadrant & 1);  // all ones: sine and cosine change places
+    const std::int64_t swap = (sin_bits ^ cos_bits) & odd;
+    sin_bits ^= swap ^ ((quadrant & 2) << 62);
+    cos_bits ^= swap ^ (((quadrant + 1) & 2) << 62);
+    std::memcpy(s + i, &sin_bits, sizeof sin_bits);
+    std::memcpy(c + i, &cos_bits, sizeof cos_bits);
+    largest = std::max(largest, std::abs(x[i]));
+  }
+  if (largest > 1e5)
+    for (int i = 0; i < n; ++i) sincos(x[i], s[i], c[i]);
+}
 
 [[nodiscard]] inline bool is_finite(double x) noexcept { return std::isfinite(x); }
 [[nodiscard]] inline bool is_finite(float x) noexcept { return std::isfinite(x); }

@@ -92,6 +92,9 @@ class Workspace {
   std::vector<Force<S>> external;  ///< per body, about its origin in its axes
   bool has_external = false;
 
+  // --- joint angles, a whole number of blocks, bodies that do not turn at zero -------------------
+  std::vector<S> angle, sine, cosine;
+
   // --- scratch, per body -------------------------------------------------------------------------
   struct NewtonEuler {
     Motion<S> V, A;  ///< velocity; classical acceleration of the origin
@@ -303,6 +306,10 @@ Workspace<S>::Workspace(const Model& model)
   }
   const auto n = bodies.size();
   external.assign(n, Force<S>::zero());
+  const auto padded = (n + sincos_block - 1) / sincos_block * sincos_block;
+  angle.assign(padded, S(0));
+  sine.assign(padded, S(0));
+  cosine.assign(padded, S(1));
   newton_euler.resize(n);
   articulated_body.resize(n);
   composite.resize(n);
