@@ -1,0 +1,176 @@
+#pragma once
+
+/// Everything a joint controller decides, without any middleware.
+///
+///     using namespace dynamics_core;
+///     const Model model = load_urdf("robot.urdf");
+///     control::Config config;
+///     config.joints = {"shoulder", "elbow"};       // in the order of your drives
+///     config.mode = control::Mode::feedforward;
+///     config.gains = {{200.0, 20.0}};              // p and d, the same for all joints
+///     control::Controller controller(model, config);
+///     control::Command command = controller.make_command();
+///
+///     if (controller.activate({q, v}) == control::State::inactive) return;  // q or v is not finite
+///     while (running) {                            // real-time safe from here on
+///       if (controller.update({q, v}, {q_d, v_d, a_d}, dt, command) == control::State::fault) break;
+///       drives.send(command.effort);
+///     }
+///
+/// docs/control_laws.md has the laws, the parameters and what happens when something goes wrong;
+/// the table of states is in state.hpp.
+
+#include <string>
+#include <vector>
+
+#include "dynamics_core/control/config.hpp"
+#include "dynamics_core/control/passivity.hpp"
+#include "dynamics_core/control/payload_ramp.hpp"
+#include "dynamics_core/control/ramp.hpp"
+#include "dynamics_core/control/reference_keeper.hpp"
+#include "dynamics_core/control/signals.hpp"
+#include "dynamics_core/control/state.hpp"
+#include "dynamics_core/workspace.hpp"
+
+namespace dynamics_core::control {
+
+/// What the limits did to one joint.
+struct LimitReport {
+  bool effort_limited = false;  ///< in the last cycle, by the effort limit
+  bool rate_limited = false;    ///< in the last cycle, by the rate limit
+  std::uint64_t effort_limited_cycles = 0;  ///< since reset()
+  std::uint64_t rate_limited_cycles = 0;    ///< since reset()
+};
+
+/// A control law with its limits, its faults and its memory. All memory is taken in the constructor;
+/// every other member function is real-time safe. All of them belong to one thread at a time.
+class Controller {
+ public:
+  /// Throws ConfigError. The model is not needed any longer afterwards.
+  Controller(const Model& model, const Config& config);
+
+  // --- the joints --------------------------------------------------------------------------------
+  /// The joints commanded, in the order of all signals.
+  [[nodiscard]] const std::vector<std::string>& joints() const noexcept { return config_.joints; }
+  [[nodiscard]] Eigen::Index size() const noexcept { return n_; }
+  /// The model's other joints of one degree of freedom, in the order of Measurement::others. They
+  /// stand still wherever they are. Planar and floating joints stay where the model has them; a base
+  /// that tilts is told through set_gravity().
+  [[nodiscard]] const std::vector<std::string>& other_joints() const noexcept { return others_; }
+  /// The configuration in use, with every list filled in.
+  [[nodiscard]] const Config& config() const noexcept { return config_; }
+  /// Of the right size, all zero. Off the real-time path.
+  [[nodiscard]] Command make_command() const;
+
+  // --- the cycle ---------------------------------------------------------------------------------
+  /// From inactive: at rest at the measured position, the effort ramping in from zero. A measurement
+  /// that cannot be used is counted and leaves the controller inactive. In any other state: nothing.
+  State activate(const Measurement& measurement) noexcept;
+  /// Effort 0 from the next update() on. A fault stays a fault.
+  State deactivate() noexcept;
+  /// The only way out of a fault, and the only thing that clears the counts. Leaves the controller
+  /// inactive; gains, gravity and loads stay as they were set.
+  void reset() noexcept;
+  /// One cycle, dt seconds after the last one. The command is safe to send in every state.
+  [[nodiscard]] State update(const Measurement& measurement, const Reference& reference, double dt,
+                             Command& command) noexcept;
+
+  // --- changes while it runs ---------------------------------------------------------------------
+  /// Gravity in the root link's frame, m/s². For a base that accelerates: less that acceleration.
+  [[nodiscard]] Status set_gravity(const Eigen::Vector3d& gravity) noexcept;
+  /// Status::out_of_range for a gain that is negative, NaN, or i in a law without integral.
+  [[nodiscard]] Status set_gains(Eigen::Index joint, const Gains& gains) noexcept;
+  /// The load of a link (index into Model::links) changes within `transition` seconds, or at once
+  /// while the controller is not active. Mass zero takes it off.
+  [[nodiscard]] Status set_payload(int link, const Payload<double>& payload,
+                                   double transition) noexcept;
+
+  // --- what it did -------------------------------------------------------------------------------
+  [[nodiscard]] State state() const noexcept { return state_; }
+  [[nodiscard]] std::uint64_t count(Event event) const noexcept { return counts_[event]; }
+  /// What led to the fault; meaningful in State::fault.
+  [[nodiscard]] Event fault_cause() const noexcept { return fault_cause_; }
+  /// By joint.
+  [[nodiscard]] const std::vector<LimitReport>& limits() const noexcept { return limits_; }
+  /// How far the soft start has come, from 0 to 1.
+  [[nodiscard]] double start_ramp() const noexcept { return start_ramp_.value(); }
+  [[nodiscard]] bool payload_settled() const noexcept { return payload_ramp_.done(); }
+  /// The last usable measurement, the velocity estimated where it was not measured.
+  [[nodiscard]] const Eigen::VectorXd& position() const noexcept { return q_; }
+  [[nodiscard]] const Eigen::VectorXd& velocity() const noexcept { return v_; }
+  /// The reference in use.
+  [[nodiscard]] const Eigen::VectorXd& reference_position() const noexcept {
+    return reference_.position();
+  }
+  [[nodiscard]] const Eigen::VectorXd& reference_velocity() const noexcept {
+    return reference_.velocity();
+  }
+  [[nodiscard]] const Eigen::VectorXd& reference_acceleration() const noexcept {
+    return reference_.acceleration();
+  }
+  /// e and ė of the last usable cycle; a joint without end stops goes the short way round.
+  [[nodiscard]] const Eigen::VectorXd& position_error() const noexcept { return e_; }
+  [[nodiscard]] const Eigen::VectorXd& velocity_error() const noexcept { return ed_; }
+
+ private:
+  // the steps of a cycle
+  [[nodiscard]] double checked_step(double dt) noexcept;
+  [[nodiscard]] bool usable(const Measurement& measurement) const noexcept;
+  void take(const Measurement& measurement) noexcept;
+  void take_others(const View& others) noexcept;
+  void compare() noexcept;
+  [[nodiscard]] Status run_law() noexcept;
+  void limit(double step) noexcept;
+  void limit_joint(std::size_t j, double wanted, double step) noexcept;
+  void integrate(double step) noexcept;
+
+  // the laws; each leaves its effort in effort_
+  [[nodiscard]] Status gravity_compensation() noexcept;
+  [[nodiscard]] Status feedforward() noexcept;
+  [[nodiscard]] Status inverse_dynamics_at_reference() noexcept;
+  [[nodiscard]] Status computed_torque() noexcept;
+  [[nodiscard]] Status passivity() noexcept;
+  void add_friction(const Eigen::VectorXd& v) noexcept;
+  void add_pd() noexcept;
+
+  // between the joints commanded and those of the model
+  void put_position(const Eigen::VectorXd& q) noexcept;
+  void put(const Eigen::VectorXd& x, Eigen::VectorXd& model_x) const noexcept;
+  void get_effort() noexcept;
+
+  // what leaves a cycle
+  [[nodiscard]] bool fits(const Command& command) const noexcept;
+  void write(Command& command) const noexcept;
+  State hold(Event event, Command& command) noexcept;
+  State stop(const Measurement& measurement, Command& command) noexcept;
+
+  Config config_;
+  Eigen::Index n_;
+  Workspace<double> ws_;
+  PassivityScratch<double> scratch_;
+  std::vector<Eigen::Index> q_index_, v_index_;  ///< of each joint commanded, in the model
+  std::vector<std::string> others_;
+  std::vector<Eigen::Index> other_index_;  ///< into the model's q
+  std::vector<bool> wraps_;                ///< joints without end stops
+
+  State state_ = State::inactive;
+  EventCounts counts_;
+  Event fault_cause_ = Event::bad_result;
+  std::vector<LimitReport> limits_;
+  int bad_cycles_ = 0;  ///< in a row
+
+  ReferenceKeeper reference_;
+  Derivative velocity_estimate_;
+  Ramp start_ramp_;
+  PayloadRamp payload_ramp_;
+
+  Eigen::VectorXd q_, v_, e_, ed_;    ///< n
+  Eigen::VectorXd integral_;          ///< ∫ i e dt, so that a new gain i makes no step
+  Eigen::VectorXd effort_;            ///< of the law, before ramp and limits
+  Command last_;                      ///< the last safe command
+  Eigen::VectorXd model_q_;           ///< nq
+  Eigen::VectorXd model_v_, model_a_, model_v_r_, model_effort_;  ///< nv; zero for other joints
+  Eigen::VectorXd v_r_, a_r_;         ///< n
+};
+
+}  // namespace dynamics_core::control

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <Eigen/Core>
+#include <vector>
+
+#include "dynamics_core/control/config.hpp"
+#include "dynamics_core/control/derivative.hpp"
+#include "dynamics_core/control/signals.hpp"
+#include "dynamics_core/control/state.hpp"
+
+namespace dynamics_core::control {
+
+/// Holds the reference that the law uses: takes over what is new and usable, completes what is
+/// missing, and comes to rest when nothing has come for too long.
+class ReferenceKeeper {
+ public:
+  ReferenceKeeper(const Config& config, Eigen::Index size, const std::vector<bool>& wraps);
+
+  /// At rest at q, as if no reference had ever come.
+  template <class Values>
+  void restart(const Values& q) noexcept {
+    for (Eigen::Index i = 0; i < position_.size(); ++i) position_[i] = q[i];
+    rest();
+    seen_position_ = seen_velocity_ = seen_acceleration_ = false;
+  }
+
+  /// One cycle, `step` seconds after the last; counts bad references and timeouts.
+  void update(const Reference& reference, double step, EventCounts& counts) noexcept;
+
+  /// With a velocity and no position given, the reference goes with the measured position.
+  void follow(const Eigen::VectorXd& q) noexcept {
+    if (follows_) position_ = q;
+  }
+
+  /// False before the first reference and after the timeout.
+  [[nodiscard]] bool alive() const noexcept { return alive_; }
+  [[nodiscard]] const Eigen::VectorXd& position() const noexcept { return position_; }
+  [[nodiscard]] const Eigen::VectorXd& velocity() const noexcept { return velocity_; }
+  [[nodiscard]] const Eigen::VectorXd& acceleration() const noexcept { return acceleration_; }
+
+ private:
+  enum class Part { absent, given, bad };
+
+  [[nodiscard]] Part classify(const View& values, bool seen) const noexcept;
+  [[nodiscard]] bool take(const Reference& reference, EventCounts& counts) noexcept;
+  void rest() noexcept;
+
+  Missing missing_velocity_, missing_acceleration_;
+  double timeout_;
+  Eigen::VectorXd position_, velocity_, acceleration_;
+  Derivative position_rate_, velocity_rate_;
+  double age_ = 0.0;
+  bool alive_ = false;
+  bool follows_ = false;
+  bool seen_position_ = false, seen_velocity_ = false, seen_acceleration_ = false;
+};
+
+}  // namespace dynamics_core::control

@@ -1,0 +1,112 @@
+#pragma once
+
+/// The controller's states, and what moves it from one to another.
+///
+///                   | activate | deactivate | reset    | cycle   | cycle,   | bad     | one bad
+///                   |          |            |          | with    | no       | cycle   | cycle
+///     state         |          |            |          | ref.    | ref.     |         | too many
+///     --------------|----------|------------|----------|---------|----------|---------|---------
+///     inactive      | holding_ | –          | –        | –       | –        | –       | –
+///                   | position |            |          |         |          |         |
+///     holding_      | –        | inactive   | inactive | running | –        | holding_| fault
+///     position      |          |            |          |         |          | command |
+///     running       | –        | inactive   | inactive | –       | holding_ | holding_| fault
+///                   |          |            |          |         | position | command |
+///     holding_      | –        | inactive   | inactive | running | holding_ | –       | fault
+///     command       |          |            |          |         | position |         |
+///     fault         | –        | –          | inactive | –       | –        | –       | –
+///
+/// ("–": stays.) A cycle is bad when the measurement or the result is not usable; one more than
+/// Config::max_held_cycles of them in a row is one too many. A cycle is without reference before
+/// the first one came and after Config::reference_timeout.
+
+#include <array>
+#include <cstdint>
+
+namespace dynamics_core::control {
+
+enum class State {
+  inactive,          ///< effort 0
+  holding_position,  ///< no reference, or none any more: at the last position, at rest
+  running,           ///< the law at the reference
+  holding_command,   ///< a state or result that cannot be used: repeats the last safe command
+  fault,             ///< effort 0 until reset()
+};
+
+enum class Trigger {
+  activate,
+  deactivate,
+  reset,
+  cycle,
+  cycle_without_reference,
+  bad_cycle,
+  too_many_bad_cycles,
+};
+
+/// The table above.
+[[nodiscard]] constexpr State next(State state, Trigger trigger) noexcept {
+  if (trigger == Trigger::reset) return State::inactive;
+  if (state == State::fault) return State::fault;
+  if (state == State::inactive)
+    return trigger == Trigger::activate ? State::holding_position : State::inactive;
+  switch (trigger) {
+    case Trigger::deactivate: return State::inactive;
+    case Trigger::cycle: return State::running;
+    case Trigger::cycle_without_reference: return State::holding_position;
+    case Trigger::bad_cycle: return State::holding_command;
+    case Trigger::too_many_bad_cycles: return State::fault;
+    default: return state;
+  }
+}
+
+/// What is counted, each for itself, until reset().
+enum class Event {
+  bad_measurement,    ///< non-finite or of the wrong size
+  bad_reference,      ///< non-finite or of the wrong size; the last one is kept
+  reference_timeout,  ///< the reference was lost; counted once a loss
+  bad_clock,          ///< dt not positive, not finite or above max_dt; nothing is integrated
+  bad_result,         ///< the law's effort was not finite, or could not be computed or written
+};
+
+inline constexpr std::array<State, 5> all_states = {State::inactive, State::holding_position,
+                                                    State::running, State::holding_command,
+                                                    State::fault};
+inline constexpr std::array<Event, 5> all_events = {Event::bad_measurement, Event::bad_reference,
+                                                    Event::reference_timeout, Event::bad_clock,
+                                                    Event::bad_result};
+
+[[nodiscard]] constexpr const char* to_string(State state) noexcept {
+  switch (state) {
+    case State::inactive: return "inactive";
+    case State::holding_position: return "holding position";
+    case State::running: return "running";
+    case State::holding_command: return "holding command";
+    case State::fault: return "fault";
+  }
+  return "unknown state";
+}
+
+[[nodiscard]] constexpr const char* to_string(Event event) noexcept {
+  switch (event) {
+    case Event::bad_measurement: return "bad measurement";
+    case Event::bad_reference: return "bad reference";
+    case Event::reference_timeout: return "reference timeout";
+    case Event::bad_clock: return "bad clock";
+    case Event::bad_result: return "bad result";
+  }
+  return "unknown event";
+}
+
+class EventCounts {
+ public:
+  void add(Event event) noexcept { ++counts_[static_cast<std::size_t>(event)]; }
+  void clear() noexcept { counts_.fill(0); }
+  [[nodiscard]] std::uint64_t operator[](Event event) const noexcept {
+    return counts_[static_cast<std::size_t>(event)];
+  }
+
+ private:
+  std::array<std::uint64_t, all_events.size()> counts_{};
+};
+
+}  // namespace dynamics_core::control

@@ -1,0 +1,245 @@
+#include "dynamics_core/control/config.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <sstream>
+
+namespace dynamics_core::control {
+
+namespace {
+
+constexpr std::array<Mode, 5> all_modes = {Mode::gravity_compensation, Mode::feedforward,
+                                           Mode::computed_torque, Mode::passivity,
+                                           Mode::pass_through};
+constexpr std::array<Compensation, 3> all_compensations = {
+    Compensation::none, Compensation::gravity, Compensation::full};
+constexpr std::array<Missing, 2> all_missing = {Missing::zero, Missing::differentiate};
+
+template <class Values>
+[[nodiscard]] auto find(const Values& values, std::string_view name) noexcept
+    -> std::optional<typename Values::value_type> {
+  for (const auto value : values)
+    if (name == to_string(value)) return value;
+  return std::nullopt;
+}
+
+[[nodiscard]] std::string text(double x) {
+  std::ostringstream out;
+  out << x;
+  return out.str();
+}
+
+[[nodiscard]] std::string text(const std::vector<std::string>& names) {
+  std::string out;
+  for (const std::string& name : names) out += (out.empty() ? "'" : ", '") + name + "'";
+  return out;
+}
+
+[[nodiscard]] bool has_one_dof(const JointInfo& joint) noexcept { return joint.nv == 1; }
+
+[[nodiscard]] std::vector<std::string> commandable(const Model& model) {
+  std::vector<std::string> names;
+  for (const JointInfo& joint : model.joints)
+    if (has_one_dof(joint)) names.push_back(joint.name);
+  return names;
+}
+
+void check_joint(const Model& model, const std::string& name, const std::string& parameter) {
+  for (const MimicInfo& mimic : model.mimics)
+    if (mimic.name == name)
+      throw ConfigError(parameter, "'" + name + "'",
+                        "this joint mimics '" + mimic.joint + "'; name that one instead");
+  const int index = model.find_joint(name);
+  if (index < 0)
+    throw ConfigError(parameter, "'" + name + "'",
+                      "the model has no such moving joint; it has " + text(commandable(model)));
+  const JointInfo& joint = model.joints[static_cast<std::size_t>(index)];
+  if (!has_one_dof(joint))
+    throw ConfigError(parameter, "'" + name + "'",
+                      std::string("a ") + to_string(joint.type) +
+                          " joint has no single effort; name joints of one degree of freedom");
+}
+
+void resolve_joints(const Model& model, Config& config) {
+  if (config.joints.empty()) config.joints = commandable(model);
+  if (config.joints.empty())
+    throw ConfigError("joints", "[]", "the model has no joint of one degree of freedom");
+  for (auto name = config.joints.begin(); name != config.joints.end(); ++name) {
+    check_joint(model, *name, "joints");
+    if (std::find(config.joints.begin(), name, *name) != name)
+      throw ConfigError("joints", "'" + *name + "'", "named twice; name each joint once");
+  }
+  for (const auto& [name, position] : config.locked) {
+    check_joint(model, name, "locked");
+    const std::string parameter = "locked." + name;
+    if (!std::isfinite(position))
+      throw ConfigError(parameter, text(position), "give a finite position");
+    if (std::find(config.joints.begin(), config.joints.end(), name) != config.joints.end())
+      throw ConfigError(parameter, text(position),
+                        "this joint is commanded; take it out of `joints` or of `locked`");
+  }
+}
+
+/// One element for each joint.
+template <class T>
+void expand(const char* parameter, std::vector<T>& list, std::size_t size) {
+  if (list.size() == 1) list.resize(size, list.front());
+  if (list.size() != size)
+    throw ConfigError(parameter, "list of " + std::to_string(list.size()),
+                      "give one element, or one for each of the " + std::to_string(size) +
+                          " joints");
+}
+
+void require(bool holds, const std::string& parameter, double value, const char* remedy) {
+  if (!holds) throw ConfigError(parameter, text(value), remedy);
+}
+
+void check_gains(const std::string& joint, const Gains& gains, Mode mode) {
+  const std::string prefix = "gains." + joint + ".";
+  constexpr const char* remedy = "give a finite number, not below zero";
+  const auto good = [](double x) { return std::isfinite(x) && x >= 0.0; };
+  require(good(gains.p), prefix + "p", gains.p, remedy);
+  require(good(gains.d), prefix + "d", gains.d, remedy);
+  require(good(gains.i), prefix + "i", gains.i, remedy);
+  require(gains.i_clamp >= 0.0, prefix + "i_clamp", gains.i_clamp,
+          "give a number not below zero; infinity for no bound");
+  if (!usable(gains, mode))
+    throw ConfigError(prefix + "i", text(gains.i),
+                      std::string("mode ") + to_string(mode) +
+                          " has no integral; set it to zero or use computed_torque");
+}
+
+void check_friction(const std::string& joint, const JointFriction& friction) {
+  const std::string prefix = "friction." + joint + ".";
+  const auto check = [&](const char* name, double x) {
+    require(std::isfinite(x) && x >= 0.0, prefix + name, x, "give a finite number, not below zero");
+  };
+  check("viscous", friction.viscous);
+  check("coulomb", friction.coulomb);
+  check("breakaway", friction.breakaway);
+  require(friction.breakaway == 0.0 || friction.breakaway >= friction.coulomb, prefix + "breakaway",
+          friction.breakaway, "give zero (no Stribeck effect) or no less than coulomb");
+  const auto positive = [&](const char* name, double x) {
+    require(std::isfinite(x) && x > 0.0, prefix + name, x, "give a speed above zero");
+  };
+  positive("stribeck_velocity", friction.stribeck_velocity);
+  positive("transition", friction.transition);
+}
+
+void resolve_lists(const Model& model, Config& config) {
+  const std::size_t n = config.joints.size();
+  if (config.gains.empty()) config.gains.resize(n);
+  if (config.effort_rate_limits.empty())
+    config.effort_rate_limits.resize(n, std::numeric_limits<double>::infinity());
+  const bool model_friction = config.friction.empty();
+  const bool model_limits = config.effort_limits.empty();
+  if (model_friction) config.friction.resize(n);
+  if (model_limits) config.effort_limits.resize(n);
+  expand("gains", config.gains, n);
+  expand("friction", config.friction, n);
+  expand("effort_limits", config.effort_limits, n);
+  expand("effort_rate_limits", config.effort_rate_limits, n);
+  for (std::size_t j = 0; j < n; ++j) {
+    const std::string& name = config.joints[j];
+    const JointInfo& joint = model.joints[static_cast<std::size_t>(model.find_joint(name))];
+    if (model_friction) {
+      config.friction[j].viscous = joint.damping;
+      config.friction[j].coulomb = joint.friction;
+    }
+    if (model_limits) config.effort_limits[j] = joint.limits.effort;
+    check_gains(name, config.gains[j], config.mode);
+    check_friction(name, config.friction[j]);
+    require(config.effort_limits[j] > 0.0, "effort_limits." + name, config.effort_limits[j],
+            model_limits ? "so says the model; set effort_limits, infinity for none"
+                         : "give a number above zero; infinity for none");
+    require(config.effort_rate_limits[j] > 0.0, "effort_rate_limits." + name,
+            config.effort_rate_limits[j], "give a number above zero; infinity for none");
+  }
+}
+
+void check_times(const Config& config) {
+  const auto from_zero = [](const char* name, double x) {
+    require(std::isfinite(x) && x >= 0.0, name, x, "give a finite time, not below zero");
+  };
+  const auto above_zero = [](const char* name, double x, const char* remedy) {
+    require(std::isfinite(x) && x > 0.0, name, x, remedy);
+  };
+  from_zero("soft_start", config.soft_start);
+  from_zero("reference_timeout", config.reference_timeout);
+  above_zero("max_dt", config.max_dt, "give a time above the control period");
+  above_zero("velocity_cutoff", config.velocity_cutoff, "give a frequency above zero");
+  above_zero("reference_cutoff", config.reference_cutoff, "give a frequency above zero");
+  if (config.max_held_cycles < 0)
+    throw ConfigError("max_held_cycles", std::to_string(config.max_held_cycles),
+                      "give zero (fault at once) or more");
+}
+
+}  // namespace
+
+const char* to_string(Mode mode) noexcept {
+  switch (mode) {
+    case Mode::gravity_compensation: return "gravity_compensation";
+    case Mode::feedforward: return "feedforward";
+    case Mode::computed_torque: return "computed_torque";
+    case Mode::passivity: return "passivity";
+    case Mode::pass_through: return "pass_through";
+  }
+  return "unknown mode";
+}
+
+const char* to_string(Compensation compensation) noexcept {
+  switch (compensation) {
+    case Compensation::none: return "none";
+    case Compensation::gravity: return "gravity";
+    case Compensation::full: return "full";
+  }
+  return "unknown compensation";
+}
+
+const char* to_string(Missing missing) noexcept {
+  switch (missing) {
+    case Missing::zero: return "zero";
+    case Missing::differentiate: return "differentiate";
+  }
+  return "unknown substitute";
+}
+
+std::optional<Mode> find_mode(std::string_view name) noexcept { return find(all_modes, name); }
+std::optional<Compensation> find_compensation(std::string_view name) noexcept {
+  return find(all_compensations, name);
+}
+std::optional<Missing> find_missing(std::string_view name) noexcept {
+  return find(all_missing, name);
+}
+
+bool usable(const Gains& gains, Mode mode) noexcept {
+  const bool finite = std::isfinite(gains.p + gains.d + gains.i);
+  if (!finite || gains.p < 0.0 || gains.d < 0.0 || gains.i < 0.0) return false;
+  if (!(gains.i_clamp >= 0.0)) return false;
+  return gains.i == 0.0 || mode == Mode::computed_torque;
+}
+
+double JointFriction::effort(double v) const noexcept {
+  double dry = coulomb;
+  if (breakaway > coulomb) {
+    const double x = v / stribeck_velocity;
+    dry += (breakaway - coulomb) * std::exp(-x * x);
+  }
+  return dry * v / std::sqrt(v * v + transition * transition) + viscous * v;
+}
+
+Config resolve(const Model& model, Config config) {
+  resolve_joints(model, config);
+  resolve_lists(model, config);
+  check_times(config);
+  if (!config.gravity) config.gravity = model.gravity;
+  if (!config.gravity->allFinite()) {
+    const Eigen::Vector3d& g = *config.gravity;
+    throw ConfigError("gravity", text(g[0]) + " " + text(g[1]) + " " + text(g[2]),
+                      "give three finite numbers in m/s²");
+  }
+  return config;
+}
+
+}  // namespace dynamics_core::control

@@ -1,0 +1,383 @@
+#include "dynamics_core/control/controller.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace dynamics_core::control {
+
+namespace {
+
+[[nodiscard]] const JointInfo& find(const Model& model, const std::string& name) {
+  return model.joints[static_cast<std::size_t>(model.find_joint(name))];
+}
+
+[[nodiscard]] std::vector<bool> without_end_stops(const Model& model, const Config& config) {
+  std::vector<bool> out;
+  for (const std::string& name : config.joints)
+    out.push_back(find(model, name).type == JointType::continuous);
+  return out;
+}
+
+[[nodiscard]] Eigen::VectorXd zeros(Eigen::Index size) { return Eigen::VectorXd::Zero(size); }
+
+}  // namespace
+
+Controller::Controller(const Model& model, const Config& config)
+    : config_(resolve(model, config)),
+      n_(static_cast<Eigen::Index>(config_.joints.size())),
+      ws_(model),
+      scratch_(model.nv),
+      wraps_(without_end_stops(model, config_)),
+      limits_(config_.joints.size()),
+      reference_(config_, n_, wraps_),
+      velocity_estimate_(n_, config_.velocity_cutoff, wraps_),
+      payload_ramp_(model.links.size()),
+      q_(zeros(n_)),
+      v_(zeros(n_)),
+      e_(zeros(n_)),
+      ed_(zeros(n_)),
+      integral_(zeros(n_)),
+      effort_(zeros(n_)),
+      last_(make_command()),
+      model_q_(model.neutral()),
+      model_v_(zeros(model.nv)),
+      model_a_(zeros(model.nv)),
+      model_v_r_(zeros(model.nv)),
+      model_effort_(zeros(model.nv)),
+      v_r_(zeros(n_)),
+      a_r_(zeros(n_)) {
+  for (const std::string& name : config_.joints) {
+    q_index_.push_back(find(model, name).q);
+    v_index_.push_back(find(model, name).v);
+  }
+  for (const JointInfo& joint : model.joints) {
+    const auto& mine = config_.joints;
+    if (joint.nv != 1 || std::find(mine.begin(), mine.end(), joint.name) != mine.end()) continue;
+    others_.push_back(joint.name);
+    other_index_.push_back(joint.q);
+    const auto at = config_.locked.find(joint.name);
+    if (at != config_.locked.end()) model_q_[joint.q] = at->second;
+  }
+  (void)set_gravity(*config_.gravity);  // resolve() has checked it
+}
+
+Command Controller::make_command() const { return {zeros(n_), zeros(n_), zeros(n_)}; }
+
+// --- States --------------------------------------------------------------------------------------
+
+State Controller::activate(const Measurement& measurement) noexcept {
+  if (state_ != State::inactive) return state_;
+  if (!usable(measurement)) {
+    counts_.add(Event::bad_measurement);
+    return state_;
+  }
+  velocity_estimate_.restart();
+  take(measurement);
+  reference_.restart(q_);
+  start_ramp_.start(config_.soft_start);
+  integral_.setZero();
+  bad_cycles_ = 0;
+  last_.effort.setZero();
+  last_.position = q_;
+  last_.velocity.setZero();
+  return state_ = next(state_, Trigger::activate);
+}
+
+State Controller::deactivate() noexcept { return state_ = next(state_, Trigger::deactivate); }
+
+void Controller::reset() noexcept {
+  state_ = next(state_, Trigger::reset);
+  counts_.clear();
+  std::fill(limits_.begin(), limits_.end(), LimitReport{});
+}
+
+State Controller::update(const Measurement& measurement, const Reference& reference, double dt,
+                         Command& command) noexcept {
+  if (state_ == State::inactive || state_ == State::fault) return stop(measurement, command);
+  const double step = checked_step(dt);
+  const bool referenced = config_.mode != Mode::gravity_compensation;
+  if (referenced) reference_.update(reference, step, counts_);
+  velocity_estimate_.advance(step);
+  start_ramp_.advance(step);
+  const Status loaded = payload_ramp_.advance(step, ws_);
+
+  if (!usable(measurement)) return hold(Event::bad_measurement, command);
+  take(measurement);
+  if (referenced)
+    reference_.follow(q_);
+  else
+    reference_.restart(q_);
+  compare();
+  if (loaded != Status::ok || run_law() != Status::ok || !effort_.allFinite() || !fits(command))
+    return hold(Event::bad_result, command);
+
+  limit(step);
+  integrate(step);
+  last_.position = reference_.position();
+  last_.velocity = reference_.velocity();
+  write(command);
+  bad_cycles_ = 0;
+  const bool alive = !referenced || reference_.alive();
+  return state_ = next(state_, alive ? Trigger::cycle : Trigger::cycle_without_reference);
+}
+
+State Controller::hold(Event event, Command& command) noexcept {
+  counts_.add(event);
+  ++bad_cycles_;
+  if (bad_cycles_ > config_.max_held_cycles) {
+    fault_cause_ = event;
+    last_.effort.setZero();
+    last_.velocity.setZero();
+    state_ = next(state_, Trigger::too_many_bad_cycles);
+  } else {
+    state_ = next(state_, Trigger::bad_cycle);
+  }
+  write(command);
+  return state_;
+}
+
+/// Effort 0. A drive with its own loop stays where it is while inactive, in a fault where it was
+/// last told to be.
+State Controller::stop(const Measurement& measurement, Command& command) noexcept {
+  if (state_ == State::inactive && measurement.position.usable(n_))
+    last_.position = measurement.position.vector();
+  last_.effort.setZero();
+  last_.velocity.setZero();
+  for (LimitReport& report : limits_) report.effort_limited = report.rate_limited = false;
+  write(command);
+  return state_;
+}
+
+bool Controller::fits(const Command& command) const noexcept {
+  return command.effort.size() == n_ && command.position.size() == n_ &&
+         command.velocity.size() == n_;
+}
+
+/// A command of the wrong size is not resized, which would allocate, but becomes zero.
+void Controller::write(Command& command) const noexcept {
+  const auto copy = [](const Eigen::VectorXd& from, Eigen::VectorXd& to) {
+    if (to.size() == from.size())
+      to = from;
+    else
+      to.setZero();
+  };
+  copy(last_.effort, command.effort);
+  copy(last_.position, command.position);
+  copy(last_.velocity, command.velocity);
+}
+
+// --- Changes while it runs -----------------------------------------------------------------------
+
+Status Controller::set_gravity(const Eigen::Vector3d& gravity) noexcept {
+  if (!gravity.allFinite()) return Status::not_finite;
+  config_.gravity = gravity;
+  ws_.set_gravity(config_.hardware_compensates_gravity ? Eigen::Vector3d(Eigen::Vector3d::Zero())
+                                                       : gravity);
+  return Status::ok;
+}
+
+Status Controller::set_gains(Eigen::Index joint, const Gains& gains) noexcept {
+  if (joint < 0 || joint >= n_) return Status::out_of_range;
+  if (!control::usable(gains, config_.mode)) return Status::out_of_range;
+  config_.gains[static_cast<std::size_t>(joint)] = gains;
+  return Status::ok;
+}
+
+Status Controller::set_payload(int link, const Payload<double>& payload,
+                               double transition) noexcept {
+  const bool active = state_ != State::inactive && state_ != State::fault;
+  if (const Status s = payload_ramp_.start(link, payload, active ? transition : 0.0);
+      s != Status::ok)
+    return s;
+  return active ? Status::ok : payload_ramp_.advance(0.0, ws_);
+}
+
+// --- The steps of a cycle ------------------------------------------------------------------------
+
+/// dt, or zero where the clock cannot be trusted: then nothing moves on in time.
+double Controller::checked_step(double dt) noexcept {
+  if (dt > 0.0 && dt <= config_.max_dt) return dt;
+  counts_.add(Event::bad_clock);
+  return 0.0;
+}
+
+bool Controller::usable(const Measurement& measurement) const noexcept {
+  const auto others = static_cast<Eigen::Index>(other_index_.size());
+  return measurement.position.usable(n_) &&
+         (measurement.velocity.absent() || measurement.velocity.usable(n_)) &&
+         (measurement.others.absent() || measurement.others.size() == others);
+}
+
+void Controller::take(const Measurement& measurement) noexcept {
+  q_ = measurement.position.vector();
+  if (measurement.velocity.absent()) {
+    velocity_estimate_.sample(q_);
+    v_ = velocity_estimate_.rate();
+  } else {
+    v_ = measurement.velocity.vector();
+  }
+  take_others(measurement.others);
+}
+
+void Controller::take_others(const View& others) noexcept {
+  if (others.absent()) return;
+  for (std::size_t j = 0; j < other_index_.size(); ++j) {
+    const double x = others[static_cast<Eigen::Index>(j)];
+    if (std::isfinite(x)) model_q_[other_index_[j]] = x;
+  }
+}
+
+void Controller::compare() noexcept {
+  for (Eigen::Index j = 0; j < n_; ++j)
+    e_[j] = difference(reference_.position()[j], q_[j], wraps_[static_cast<std::size_t>(j)]);
+  ed_ = reference_.velocity() - v_;
+}
+
+Status Controller::run_law() noexcept {
+  switch (config_.mode) {
+    case Mode::gravity_compensation: return gravity_compensation();
+    case Mode::feedforward: {
+      const Status s = feedforward();
+      add_pd();
+      return s;
+    }
+    case Mode::computed_torque: return computed_torque();
+    case Mode::passivity: return passivity();
+    case Mode::pass_through: return feedforward();
+  }
+  return Status::out_of_range;
+}
+
+/// First the effort limit, then the rate limit, so that the way back from a limit is smooth as well.
+void Controller::limit(double step) noexcept {
+  const double ramp = start_ramp_.value();
+  for (std::size_t j = 0; j < limits_.size(); ++j)
+    limit_joint(j, ramp * effort_[static_cast<Eigen::Index>(j)], step);
+}
+
+void Controller::limit_joint(std::size_t j, double wanted, double step) noexcept {
+  LimitReport& report = limits_[j];
+  double& out = last_.effort[static_cast<Eigen::Index>(j)];
+  const double bound = config_.effort_limits[j];
+  const double within = std::clamp(wanted, -bound, bound);
+  report.effort_limited = within != wanted;
+  const double rate = config_.effort_rate_limits[j];
+  const double reach = std::isfinite(rate) ? rate * step : rate;
+  const double reached = std::clamp(within, out - reach, out + reach);
+  report.rate_limited = reached != within;
+  report.effort_limited_cycles += report.effort_limited ? 1 : 0;
+  report.rate_limited_cycles += report.rate_limited ? 1 : 0;
+  out = reached;
+}
+
+/// ∫ i e dt, for the next cycle. It does not grow further into a limit that holds the effort back.
+void Controller::integrate(double step) noexcept {
+  if (config_.mode != Mode::computed_torque) return;
+  const double ramp = start_ramp_.value();
+  for (Eigen::Index j = 0; j < n_; ++j) {
+    const Gains& gains = config_.gains[static_cast<std::size_t>(j)];
+    const double missing = ramp * effort_[j] - last_.effort[j];  // what the limits took away
+    if (missing * e_[j] > 0.0) continue;
+    integral_[j] = std::clamp(integral_[j] + ramp * gains.i * e_[j] * step, -gains.i_clamp,
+                              gains.i_clamp);
+  }
+}
+
+// --- The laws ------------------------------------------------------------------------------------
+
+/// g(q)
+Status Controller::gravity_compensation() noexcept {
+  put_position(q_);
+  const Status s = dynamics::gravity<double>(ws_, model_q_, model_effort_);
+  get_effort();
+  return s;
+}
+
+Status Controller::feedforward() noexcept {
+  switch (config_.compensation) {
+    case Compensation::none: effort_.setZero(); return Status::ok;
+    case Compensation::gravity: return gravity_compensation();
+    case Compensation::full: return inverse_dynamics_at_reference();
+  }
+  return Status::out_of_range;
+}
+
+/// M(q_d) a_d + C(q_d, v_d) v_d + g(q_d) + friction(v_d)
+Status Controller::inverse_dynamics_at_reference() noexcept {
+  put_position(reference_.position());
+  put(reference_.velocity(), model_v_);
+  put(reference_.acceleration(), model_a_);
+  const Status s =
+      dynamics::inverse_dynamics<double>(ws_, model_q_, model_v_, model_a_, model_effort_);
+  get_effort();
+  add_friction(reference_.velocity());
+  return s;
+}
+
+/// M(q)(a_d + p e + d ė + ∫ i e dt) + C(q, v) v + g(q) + friction(v_d)
+Status Controller::computed_torque() noexcept {
+  for (Eigen::Index j = 0; j < n_; ++j) {
+    const Gains& gains = config_.gains[static_cast<std::size_t>(j)];
+    a_r_[j] = reference_.acceleration()[j] + gains.p * e_[j] + gains.d * ed_[j] + integral_[j];
+  }
+  put_position(q_);
+  put(v_, model_v_);
+  put(a_r_, model_a_);
+  const Status s =
+      dynamics::inverse_dynamics<double>(ws_, model_q_, model_v_, model_a_, model_effort_);
+  get_effort();
+  add_friction(reference_.velocity());
+  return s;
+}
+
+/// Slotine and Li 1987: v_r = v_d + Λ e, a_r = a_d + Λ ė, s = v_r − v;
+/// M(q) a_r + C(q, v) v_r + g(q) + friction(v_r) + K s
+Status Controller::passivity() noexcept {
+  for (Eigen::Index j = 0; j < n_; ++j) {
+    const double lambda = config_.gains[static_cast<std::size_t>(j)].p;
+    v_r_[j] = reference_.velocity()[j] + lambda * e_[j];
+    a_r_[j] = reference_.acceleration()[j] + lambda * ed_[j];
+  }
+  put_position(q_);
+  put(v_, model_v_);
+  put(v_r_, model_v_r_);
+  put(a_r_, model_a_);
+  const Status s = passivity_effort<double>(ws_, scratch_, model_q_, model_v_, model_v_r_,
+                                            model_a_, model_effort_);
+  get_effort();
+  add_friction(v_r_);
+  for (Eigen::Index j = 0; j < n_; ++j)
+    effort_[j] += config_.gains[static_cast<std::size_t>(j)].d * (v_r_[j] - v_[j]);
+  return s;
+}
+
+void Controller::add_friction(const Eigen::VectorXd& v) noexcept {
+  for (Eigen::Index j = 0; j < n_; ++j)
+    effort_[j] += config_.friction[static_cast<std::size_t>(j)].effort(v[j]);
+}
+
+void Controller::add_pd() noexcept {
+  for (Eigen::Index j = 0; j < n_; ++j) {
+    const Gains& gains = config_.gains[static_cast<std::size_t>(j)];
+    effort_[j] += gains.p * e_[j] + gains.d * ed_[j];
+  }
+}
+
+// --- Between the joints commanded and those of the model -----------------------------------------
+
+void Controller::put_position(const Eigen::VectorXd& q) noexcept {
+  for (std::size_t j = 0; j < q_index_.size(); ++j)
+    model_q_[q_index_[j]] = q[static_cast<Eigen::Index>(j)];
+}
+
+void Controller::put(const Eigen::VectorXd& x, Eigen::VectorXd& model_x) const noexcept {
+  for (std::size_t j = 0; j < v_index_.size(); ++j)
+    model_x[v_index_[j]] = x[static_cast<Eigen::Index>(j)];
+}
+
+void Controller::get_effort() noexcept {
+  for (std::size_t j = 0; j < v_index_.size(); ++j)
+    effort_[static_cast<Eigen::Index>(j)] = model_effort_[v_index_[j]];
+}
+
+}  // namespace dynamics_core::control
