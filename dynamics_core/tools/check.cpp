@@ -1,0 +1,37 @@
+#include <iostream>
+
+#include "common.hpp"
+
+namespace dynamics_core::tools {
+
+namespace {
+
+[[nodiscard]] std::string counted(std::size_t n, const std::string& what) {
+  return std::to_string(n) + " " + what + (n == 1 ? "" : "s");
+}
+
+int check(const RobotOptions& options) {
+  const Model model = load_robot(options);
+  const Workspace<double> ws = make_workspace(model, options);
+  std::cout << options.file << ": OK, " << counted(model.joints.size(), "joint") << ", "
+            << counted(static_cast<std::size_t>(model.nv), "degree") << " of freedom, "
+            << counted(model.links.size(), "link") << ", "
+            << counted(model.warnings.size(), "warning") << '\n';
+  for (const std::string& warning : model.warnings) std::cout << "warning: " << warning << '\n';
+  return 0;
+}
+
+}  // namespace
+
+Command add_check(CLI::App& program) {
+  CLI::App* app = program.add_subcommand("check", "Say whether a robot loads, and what is odd");
+  app->footer(
+      "Exits with 0 if the robot loads, with 1 and a message on stderr if not. With --strict "
+      "every\n"
+      "warning is an error.\n\nExample: dynamics check robot.urdf --strict");
+  const auto options = std::make_shared<RobotOptions>();
+  add_robot_options(*app, *options);
+  return {app, [options] { return check(*options); }};
+}
+
+}  // namespace dynamics_core::tools

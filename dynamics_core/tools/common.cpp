@@ -1,0 +1,224 @@
+#include "common.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <fstream>
+#include <map>
+#include <ostream>
+#include <set>
+#include <sstream>
+#include <utility>
+
+#include "dynamics_core/load.hpp"
+
+namespace dynamics_core::tools {
+
+namespace {
+
+[[nodiscard]] std::string trimmed(const std::string& text) {
+  const auto first = text.find_first_not_of(" \t\r\n");
+  if (first == std::string::npos) return {};
+  return text.substr(first, text.find_last_not_of(" \t\r\n") - first + 1);
+}
+
+/// joint=value, from each use of a repeatable option.
+[[nodiscard]] std::map<std::string, double> parse_assignments(const std::vector<std::string>& texts,
+                                                              const std::string& option) {
+  std::map<std::string, double> values;
+  for (const std::string& text : texts) {
+    const auto equals = text.rfind('=');
+    if (equals == std::string::npos || equals == 0)
+      throw UsageError(option + " '" + text + "': write it as joint=value");
+    const std::string joint = trimmed(text.substr(0, equals));
+    const double value = parse_number(text.substr(equals + 1), option + " '" + text + "'");
+    if (!values.emplace(joint, value).second)
+      throw UsageError(option + ": joint '" + joint + "' is named twice");
+  }
+  return values;
+}
+
+/// link,mass,x,y,z and optionally the six elements of the inertia.
+[[nodiscard]] std::pair<std::string, Payload<double>> parse_payload(const std::string& text) {
+  const std::string what = "--payload '" + text + "'";
+  const auto comma = text.find(',');
+  if (comma == std::string::npos || comma == 0)
+    throw UsageError(what + ": write it as link,mass,x,y,z");
+  const std::vector<double> x = parse_numbers(text.substr(comma + 1), what);
+  if (x.size() != 4 && x.size() != 10)
+    throw UsageError(what + ": write it as link,mass,x,y,z or as " +
+                     "link,mass,x,y,z,ixx,ixy,ixz,iyy,iyz,izz");
+  if (x[0] < 0.0) throw UsageError(what + ": the mass must not be negative");
+  Payload<double> payload{x[0], {x[1], x[2], x[3]}, Symmetric3<double>::zero()};
+  if (x.size() == 10) payload.inertia = {x[4], x[5], x[6], x[7], x[8], x[9]};
+  return {trimmed(text.substr(0, comma)), payload};
+}
+
+[[nodiscard]] std::size_t width(const std::string& utf8) {
+  return static_cast<std::size_t>(std::count_if(utf8.begin(), utf8.end(), [](char c) {
+    return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
+  }));
+}
+
+[[nodiscard]] bool is_number(const std::string& cell) {
+  return cell == "-" || cell.find_first_not_of("0123456789.+-e") == std::string::npos;
+}
+
+}  // namespace
+
+std::vector<std::string> split(const std::string& text, char separator) {
+  std::vector<std::string> parts;
+  if (trimmed(text).empty()) return parts;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(separator, begin), text.size());
+    parts.push_back(trimmed(text.substr(begin, end - begin)));
+    begin = end + 1;
+  }
+  return parts;
+}
+
+double parse_number(const std::string& text, const std::string& what) {
+  const std::string number = trimmed(text);
+  const char* begin = number.data();
+  const char* const end = begin + number.size();
+  if (begin != end && *begin == '+') ++begin;
+  double value = 0.0;
+  const auto [stop, error] = std::from_chars(begin, end, value);
+  if (error != std::errc() || stop != end || !std::isfinite(value))
+    throw UsageError(what + ": '" + number + "' is not a finite number");
+  return value;
+}
+
+std::vector<double> parse_numbers(const std::string& text, const std::string& what) {
+  std::vector<double> numbers;
+  for (const std::string& part : split(text)) numbers.push_back(parse_number(part, what));
+  return numbers;
+}
+
+void add_robot_options(CLI::App& app, RobotOptions& options) {
+  app.add_option("ROBOT", options.file, "URDF or Denavit-Hartenberg file (YAML or JSON)")
+      ->required();
+  const char* const group = "Robot";
+  const auto repeatable = [&](const char* name, std::vector<std::string>& values, const char* form,
+                              const char* text) {
+    app.add_option(name, values, text)->group(group)->expected(1)->type_name(form)->take_all();
+  };
+  app.add_flag("--strict", options.strict, "Refuse what would only be a warning")->group(group);
+  app.add_flag("--floating-base", options.floating_base, "Let the root link float freely")
+      ->group(group);
+  app.add_option("--gravity", options.gravity, "Gravity in the root link's axes, m/s^2")
+      ->group(group)
+      ->type_name("X,Y,Z");
+  app.add_option("--joints", options.joints, "Only these joints move, the others are locked")
+      ->group(group)
+      ->type_name("A,B,...");
+  repeatable("--locked", options.locked, "JOINT=VALUE", "Hold a joint at a position (repeatable)");
+  repeatable("--payload", options.payloads, "LINK,MASS,X,Y,Z",
+             "Fix a load to a link: kg, and its centre of mass in m;\nsix more numbers are its "
+             "inertia\nixx,ixy,ixz,iyy,iyz,izz (repeatable)");
+  repeatable("--damping", options.damping, "JOINT=VALUE", "Viscous friction (repeatable)");
+  repeatable("--friction", options.friction, "JOINT=VALUE", "Coulomb friction (repeatable)");
+  repeatable("--rotor-inertia", options.rotor_inertia, "JOINT=VALUE",
+             "Inertia of a motor's rotor, kg m^2 (repeatable)");
+  repeatable("--gear-ratio", options.gear_ratio, "JOINT=VALUE",
+             "Motor turns per joint turn (repeatable)");
+}
+
+Model load_robot(const RobotOptions& options) {
+  ModelOptions model;
+  model.strict = options.strict;
+  model.floating_base = options.floating_base;
+  if (!options.gravity.empty()) {
+    const std::vector<double> g = parse_numbers(options.gravity, "--gravity");
+    if (g.size() != 3) throw UsageError("--gravity '" + options.gravity + "': write it as x,y,z");
+    model.gravity = Eigen::Vector3d(g[0], g[1], g[2]);
+  }
+  if (!options.joints.empty()) model.joints = split(options.joints);
+  model.locked = parse_assignments(options.locked, "--locked");
+  model.damping = parse_assignments(options.damping, "--damping");
+  model.friction = parse_assignments(options.friction, "--friction");
+  model.rotor_inertia = parse_assignments(options.rotor_inertia, "--rotor-inertia");
+  model.gear_ratio = parse_assignments(options.gear_ratio, "--gear-ratio");
+  return load_model(options.file, model);
+}
+
+Workspace<double> make_workspace(const Model& model, const RobotOptions& options) {
+  Workspace<double> ws(model);
+  std::set<std::string> loaded;
+  for (const std::string& text : options.payloads) {
+    const auto [link, payload] = parse_payload(text);
+    if (!loaded.insert(link).second)
+      throw UsageError("--payload: link '" + link + "' is named twice; give one load a link");
+    const int index = model.find_link(link);
+    if (index < 0)
+      throw ModelError(options.file, "link '" + link + "'", "there is no such link to load",
+                       "`dynamics info` lists the links");
+    if (const Status status = ws.set_payload(index, payload); status != Status::ok)
+      throw UsageError("--payload '" + text + "': " + to_string(status));
+  }
+  return ws;
+}
+
+std::optional<Method> parse_method(const std::string& name) {
+  if (name.empty()) return std::nullopt;
+  const std::optional<Method> method = find_method(name);
+  if (method) return method;
+  std::string known;
+  for (const Method m : all_methods)
+    known += (known.empty() ? "" : ", ") + std::string(to_string(m));
+  throw UsageError("--method: unknown method '" + name + "'; known are " + known);
+}
+
+Algorithms<double> algorithms_for(const std::string& method, const Workspace<double>& ws) {
+  const std::optional<Method> chosen = parse_method(method);
+  return chosen ? algorithms<double>(ws, *chosen) : default_algorithms<double>(ws);
+}
+
+std::string read_text_file(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  text << file.rdbuf();
+  if (!file.is_open() || file.bad() || text.fail())
+    throw std::runtime_error(path + ": cannot be read, or is empty; check the name");
+  return text.str();
+}
+
+CoordinateNames coordinate_names(const Model& model) {
+  static const std::vector<std::string> pose = {".x", ".y", ".z", ".qx", ".qy", ".qz", ".qw"};
+  static const std::vector<std::string> twist = {".wx", ".wy", ".wz", ".vx", ".vy", ".vz"};
+  static const std::vector<std::string> plane = {".x", ".y", ".theta"};
+  CoordinateNames names;
+  for (const JointInfo& joint : model.joints) {
+    const bool floating = joint.type == JointType::floating;
+    for (const std::string& suffix : joint.nq == 1 ? std::vector<std::string>{""}
+                                     : floating    ? pose
+                                                   : plane)
+      names.q.push_back(joint.name + suffix);
+    for (const std::string& suffix : joint.nv == 1 ? std::vector<std::string>{""}
+                                     : floating    ? twist
+                                                   : plane)
+      names.v.push_back(joint.name + suffix);
+  }
+  return names;
+}
+
+void print_table(std::ostream& out, const std::vector<Row>& rows) {
+  std::vector<std::size_t> widths(rows.front().size(), 0);
+  std::vector<bool> numeric(rows.front().size(), true);
+  for (const Row& row : rows) {
+    for (std::size_t j = 0; j < row.size(); ++j) {
+      widths[j] = std::max(widths[j], width(row[j]));
+      if (&row != &rows.front()) numeric[j] = numeric[j] && is_number(row[j]);
+    }
+  }
+  for (const Row& row : rows) {
+    std::string line;
+    for (std::size_t j = 0; j < row.size(); ++j) {
+      const std::string blanks(widths[j] - width(row[j]), ' ');
+      line += "  " + (numeric[j] ? blanks + row[j] : row[j] + blanks);
+    }
+    out << line.substr(0, line.find_last_not_of(' ') + 1) << '\n';
+  }
+}
+
+}  // namespace dynamics_core::tools

@@ -1,0 +1,88 @@
+#pragma once
+
+/// What the subcommands of `dynamics` share: how a robot is named and altered on the command line,
+/// how numbers are read, and how things go wrong.
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <iosfwd>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "dynamics_core/methods.hpp"
+#include "dynamics_core/model.hpp"
+#include "dynamics_core/workspace.hpp"
+
+namespace dynamics_core::tools {
+
+/// A mistake on the command line: exit code 2, with a hint where to read on.
+class UsageError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// A subcommand: its parser, and what to do when it was chosen. `run` returns the exit code.
+struct Command {
+  CLI::App* app;
+  std::function<int()> run;
+};
+
+[[nodiscard]] Command add_info(CLI::App& program);
+[[nodiscard]] Command add_check(CLI::App& program);
+[[nodiscard]] Command add_eval(CLI::App& program);
+[[nodiscard]] Command add_simulate(CLI::App& program);
+[[nodiscard]] Command add_count(CLI::App& program);
+
+/// The robot and the options that alter it, as they stand on the command line.
+struct RobotOptions {
+  std::string file;
+  bool strict = false;
+  bool floating_base = false;
+  std::string gravity;
+  std::string joints;
+  std::vector<std::string> locked;
+  std::vector<std::string> payloads;
+  std::vector<std::string> damping;
+  std::vector<std::string> friction;
+  std::vector<std::string> rotor_inertia;
+  std::vector<std::string> gear_ratio;
+};
+
+void add_robot_options(CLI::App& app, RobotOptions& options);
+
+/// Throws ModelError for the robot's faults, UsageError for those of the options.
+[[nodiscard]] Model load_robot(const RobotOptions& options);
+
+/// A workspace that carries the payloads.
+[[nodiscard]] Workspace<double> make_workspace(const Model& model, const RobotOptions& options);
+
+/// The family of algorithms of that name, the default one for an empty name. Throws UsageError.
+[[nodiscard]] std::optional<Method> parse_method(const std::string& name);
+[[nodiscard]] Algorithms<double> algorithms_for(const std::string& method,
+                                                const Workspace<double>& ws);
+inline constexpr const char* method_help =
+    "Family of algorithms, for what it provides:\nnewton_euler, denoc, gibbs_appell,\n"
+    "articulated_body, udut or cholesky";
+
+/// The parts of a list, without blanks around them; an empty text has none.
+[[nodiscard]] std::vector<std::string> split(const std::string& text, char separator = ',');
+/// Finite numbers only. `what` names the option in the message.
+[[nodiscard]] double parse_number(const std::string& text, const std::string& what);
+[[nodiscard]] std::vector<double> parse_numbers(const std::string& text, const std::string& what);
+
+/// Throws std::runtime_error where the file cannot be read.
+[[nodiscard]] std::string read_text_file(const std::string& path);
+
+/// A name for each element of q and of v: the joint's, with a suffix where it has several.
+struct CoordinateNames {
+  std::vector<std::string> q, v;
+};
+[[nodiscard]] CoordinateNames coordinate_names(const Model& model);
+
+/// Prints left-aligned text and right-aligned numbers in columns. The first row is the heading.
+using Row = std::vector<std::string>;
+void print_table(std::ostream& out, const std::vector<Row>& rows);
+
+}  // namespace dynamics_core::tools

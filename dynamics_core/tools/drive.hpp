@@ -1,0 +1,42 @@
+#pragma once
+
+/// What drives a robot in `dynamics simulate`: efforts as a function of time alone.
+
+#include <Eigen/Core>
+#include <functional>
+#include <string>
+
+#include "dynamics_core/workspace.hpp"
+
+namespace dynamics_core::tools {
+
+/// tau(t), in the order of the model.
+using Drive = std::function<Status(double t, Eigen::Ref<Eigen::VectorXd> tau)>;
+
+/// Where a path wants the robot to be.
+struct Desired {
+  Eigen::VectorXd q, v, a;
+};
+using Path = std::function<Status(double t, Desired& at)>;
+
+/// No efforts at all.
+[[nodiscard]] Drive free_fall();
+
+/// Efforts from a file of comma-separated values, time first; linear between its lines, constant
+/// before and after. A heading names the joints, else they are in the order of the model.
+[[nodiscard]] Drive efforts_from_file(const Model& model, const std::string& file);
+
+/// From rest to rest along a cycloid (Saha 2001, Eq. 18).
+[[nodiscard]] Path cycloid(const Model& model, const Eigen::VectorXd& start,
+                           const Eigen::VectorXd& goal, double duration);
+
+/// Through the positions of a file like the above, by a quintic spline that starts and ends at
+/// rest.
+[[nodiscard]] Path path_from_file(const Model& model, const std::string& file);
+
+/// The inverse dynamics of a path, and with `friction` what it takes to overcome that. Nothing is
+/// fed back, so the robot leaves the path as errors grow.
+[[nodiscard]] Drive inverse_dynamics_along(const Path& path, const Model& model,
+                                           const Workspace<double>& ws, bool friction);
+
+}  // namespace dynamics_core::tools
