@@ -1,0 +1,144 @@
+#include "dynamics_core/denoc.hpp"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "dynamics_core/composite_body.hpp"
+#include "dynamics_core/newton_euler.hpp"
+#include "support/planar_arm.hpp"
+#include "support/trees.hpp"
+
+namespace {
+
+using namespace dynamics_core;
+using Eigen::MatrixXd;
+using Eigen::VectorXd;
+using support::close_to;
+using support::Tree;
+
+constexpr unsigned trees = 400;
+
+TEST(DeNocInverseDynamics, AgreesWithNewtonEulerOnTrees) {
+  for (unsigned seed = 1; seed <= trees; ++seed) {
+    const Tree t(seed);
+    SCOPED_TRACE(t.trace());
+    Workspace<double> ws(t.model);
+    support::load_randomly(seed, t.model, ws);
+    VectorXd tau(t.model.nv), expected(t.model.nv);
+    ASSERT_EQ(newton_euler::inverse_dynamics(ws, t.q, t.v, t.a, expected), Status::ok);
+    ASSERT_EQ(denoc::inverse_dynamics(ws, t.q, t.v, t.a, tau), Status::ok);
+    ASSERT_TRUE(close_to(tau, expected, 1e-10));
+  }
+}
+
+TEST(DeNocMassMatrix, AgreesWithCompositeBodiesOnTrees) {
+  for (unsigned seed = 1; seed <= trees; ++seed) {
+    const Tree t(seed);
+    SCOPED_TRACE(t.trace());
+    Workspace<double> ws(t.model);
+    support::load_randomly(seed, t.model, ws);
+    MatrixXd M(t.model.nv, t.model.nv), expected(t.model.nv, t.model.nv);
+    ASSERT_EQ(composite_body::mass_matrix(ws, t.q, expected), Status::ok);
+    ASSERT_EQ(denoc::mass_matrix(ws, t.q, M), Status::ok);
+    ASSERT_TRUE(close_to(M, expected, 1e-11));
+    ASSERT_EQ(M, M.transpose());
+  }
+}
+
+TEST(DeNocInverseDynamics, IsTheClosedFormOfThePlanarArm) {
+  support::PlanarArm arm;
+  Workspace<double> ws(arm.model());
+  support::Random random(7);
+  for (int k = 0; k < 50; ++k) {
+    const VectorXd q = random.vector_x(3, 3.0);
+    const VectorXd v = random.vector_x(3, 3.0);
+    const VectorXd a = random.vector_x(3, 10.0);
+    arm.evaluate(q, v);
+    VectorXd tau(3);
+    MatrixXd M(3, 3);
+    ASSERT_EQ(denoc::inverse_dynamics(ws, q, v, a, tau), Status::ok);
+    ASSERT_EQ(denoc::mass_matrix(ws, q, M), Status::ok);
+    ASSERT_TRUE(close_to(tau, VectorXd(arm.M * a + arm.C * v + arm.gravity), 1e-13));
+    ASSERT_TRUE(close_to(M, MatrixXd(arm.M), 1e-13));
+  }
+}
+
+/// Links without any inertial, at the tip and in the middle, and with a load put on and taken off.
+TEST(DeNocInverseDynamics, LinksWithoutMassHaveNoMassCentre) {
+  for (unsigned seed = 1; seed <= 50; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    support::Random random(seed);
+    support::RandomOptions options;
+    options.branching = 0.3;
+    options.prismatic = 0.3;
+    RobotDescription robot = random.robot(options);
+    for (auto& link : robot.links)
+      if (random.chance(0.5)) link.inertial.reset();
+    robot.links.back().inertial.reset();
+    const Model model = build_model(robot);
+    Workspace<double> ws(model);
+    const VectorXd q = random.configuration(model);
+    const VectorXd v = random.vector_x(model.nv, 2.0);
+    const VectorXd a = random.vector_x(model.nv, 5.0);
+    VectorXd tau(model.nv), expected(model.nv), before(model.nv);
+    const auto compare = [&] {
+      ASSERT_EQ(newton_euler::inverse_dynamics(ws, q, v, a, expected), Status::ok);
+      ASSERT_EQ(denoc::inverse_dynamics(ws, q, v, a, tau), Status::ok);
+      ASSERT_TRUE(close_to(tau, expected, 1e-10));
+    };
+    compare();
+    before = tau;
+    const int tip = static_cast<int>(model.links.size()) - 1;
+    const Symmetric3<double> I = {0.02, 0.001, 0.002, 0.03, 0.003, 0.025};
+    ASSERT_EQ(ws.set_payload(tip, {1.5, {0.1, -0.2, 0.05}, I}), Status::ok);
+    compare();
+    EXPECT_GT((tau - before).cwiseAbs().maxCoeff(), 1e-3);
+    ASSERT_EQ(ws.set_payload(tip, {0.0, {0.1, -0.2, 0.05}, I}), Status::ok);  // a couple's inertia
+    compare();
+    ASSERT_EQ(ws.set_payload(tip, {0.0, {0, 0, 0}, Symmetric3<double>::zero()}), Status::ok);
+    compare();
+    EXPECT_EQ(tau, before);
+  }
+}
+
+TEST(DeNocInverseDynamics, SinglePrecisionIsTheSameText) {
+  const Tree t(11);
+  Workspace<double> ws(t.model);
+  Workspace<float> wf(t.model);
+  const Eigen::VectorXf q = t.q.cast<float>(), v = t.v.cast<float>(), a = t.a.cast<float>();
+  VectorXd expected(t.model.nv);
+  Eigen::VectorXf tau(t.model.nv);
+  ASSERT_EQ(denoc::inverse_dynamics(ws, t.q, t.v, t.a, expected), Status::ok);
+  ASSERT_EQ(denoc::inverse_dynamics(wf, q, v, a, tau), Status::ok);
+  EXPECT_TRUE(close_to(VectorXd(tau.cast<double>()), expected, 2e-5));
+  Eigen::MatrixXf M(t.model.nv, t.model.nv);
+  MatrixXd expected_M(t.model.nv, t.model.nv);
+  ASSERT_EQ(denoc::mass_matrix(ws, t.q, expected_M), Status::ok);
+  ASSERT_EQ(denoc::mass_matrix(wf, q, M), Status::ok);
+  EXPECT_TRUE(close_to(MatrixXd(M.cast<double>()), expected_M, 2e-5));
+}
+
+TEST(DeNoc, RefusesBadArguments) {
+  support::PlanarArm arm;
+  Workspace<double> ws(arm.model());
+  const VectorXd ok = VectorXd::Zero(3);
+  const VectorXd small = VectorXd::Zero(2);
+  VectorXd nan = ok;
+  nan[1] = std::numeric_limits<double>::quiet_NaN();
+  VectorXd tau(3), short_tau(2);
+  MatrixXd M(3, 3), wide(3, 4), low(2, 3);
+  EXPECT_EQ(denoc::inverse_dynamics(ws, small, ok, ok, tau), Status::wrong_size);
+  EXPECT_EQ(denoc::inverse_dynamics(ws, ok, small, ok, tau), Status::wrong_size);
+  EXPECT_EQ(denoc::inverse_dynamics(ws, ok, ok, small, tau), Status::wrong_size);
+  EXPECT_EQ(denoc::inverse_dynamics(ws, ok, ok, ok, short_tau), Status::wrong_size);
+  EXPECT_EQ(denoc::inverse_dynamics(ws, nan, ok, ok, tau), Status::not_finite);
+  EXPECT_EQ(denoc::inverse_dynamics(ws, ok, nan, ok, tau), Status::not_finite);
+  EXPECT_EQ(denoc::inverse_dynamics(ws, ok, ok, nan, tau), Status::not_finite);
+  EXPECT_EQ(denoc::mass_matrix(ws, small, M), Status::wrong_size);
+  EXPECT_EQ(denoc::mass_matrix(ws, ok, wide), Status::wrong_size);
+  EXPECT_EQ(denoc::mass_matrix(ws, ok, low), Status::wrong_size);
+  EXPECT_EQ(denoc::mass_matrix(ws, nan, M), Status::not_finite);
+}
+
+}  // namespace

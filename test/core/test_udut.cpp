@@ -1,0 +1,273 @@
+#include "dynamics_core/udut.hpp"
+
+#include <gtest/gtest.h>
+
+#include <Eigen/LU>
+#include <limits>
+
+#include "dynamics_core/articulated_body.hpp"
+#include "dynamics_core/composite_body.hpp"
+#include "dynamics_core/newton_euler.hpp"
+#include "support/planar_arm.hpp"
+#include "support/trees.hpp"
+
+namespace {
+
+using namespace dynamics_core;
+using Eigen::MatrixXd;
+using Eigen::VectorXd;
+using support::close_to;
+using support::Tree;
+
+constexpr unsigned trees = 400;
+
+MatrixXd mass_matrix(Workspace<double>& ws, const VectorXd& q) {
+  MatrixXd M(ws.nv(), ws.nv());
+  EXPECT_EQ(composite_body::mass_matrix(ws, q, M), Status::ok);
+  return M;
+}
+
+/// What round-off leaves of an inverse or a solution: it grows with the condition of M.
+double bound(const MatrixXd& M) { return 1e-13 + 1e-15 * M.norm() * M.inverse().norm(); }
+
+/// Is the body j an ancestor of k, or k itself?
+bool above(const Model& model, int j, int k) {
+  while (k > j) k = model.bodies[static_cast<std::size_t>(k)].parent;
+  return k == j;
+}
+
+TEST(UdutFactors, MultiplyToTheMassMatrix) {
+  for (unsigned seed = 1; seed <= trees; ++seed) {
+    const Tree t(seed, false);
+    SCOPED_TRACE(t.trace());
+    const int n = t.model.nv;
+    Workspace<double> ws(t.model);
+    support::load_randomly(seed, t.model, ws);
+    MatrixXd U(n, n);
+    VectorXd D(n);
+    ASSERT_EQ(udut::factorize(ws, t.q), Status::ok);
+    ASSERT_EQ(udut::factors(ws, U, D), Status::ok);
+    ASSERT_TRUE(
+        close_to(MatrixXd(U * D.asDiagonal() * U.transpose()), mass_matrix(ws, t.q), 1e-11));
+    EXPECT_GT(D.size() == 0 ? 1.0 : D.minCoeff(), 0.0);
+    for (int i = 0; i < n; ++i) {
+      ASSERT_EQ(U(i, i), 1.0);
+      for (int j = 0; j < n; ++j) {
+        if (!above(t.model, i, j)) {
+          ASSERT_EQ(U(i, j), 0.0) << i << ", " << j;
+        }
+      }
+    }
+  }
+}
+
+TEST(UdutForwardDynamics, UndoesInverseDynamicsAndAgreesWithArticulatedBodies) {
+  for (unsigned seed = 1; seed <= trees; ++seed) {
+    const Tree t(seed, false);
+    SCOPED_TRACE(t.trace());
+    Workspace<double> ws(t.model);
+    support::load_randomly(seed, t.model, ws);
+    const int n = t.model.nv;
+    VectorXd tau(n), a(n), other(n);
+    ASSERT_EQ(newton_euler::inverse_dynamics(ws, t.q, t.v, t.a, tau), Status::ok);
+    ASSERT_EQ(udut::forward_dynamics(ws, t.q, t.v, tau, a), Status::ok);
+    ASSERT_EQ(articulated_body::forward_dynamics(ws, t.q, t.v, tau, other), Status::ok);
+    ASSERT_TRUE(close_to(a, t.a, 1e-9));
+    ASSERT_TRUE(close_to(a, other, 1e-9));
+  }
+}
+
+TEST(UdutInverseMassMatrix, InvertsTheMassMatrix) {
+  for (unsigned seed = 1; seed <= trees; ++seed) {
+    const Tree t(seed, false);
+    SCOPED_TRACE(t.trace());
+    const int n = t.model.nv;
+    Workspace<double> ws(t.model);
+    support::load_randomly(seed, t.model, ws);
+    MatrixXd inverse(n, n);
+    ASSERT_EQ(udut::inverse_mass_matrix(ws, t.q, inverse), Status::ok);
+    const MatrixXd M = mass_matrix(ws, t.q);
+    ASSERT_TRUE(close_to(MatrixXd(inverse * M), MatrixXd(MatrixXd::Identity(n, n)), bound(M)));
+    ASSERT_EQ(inverse, inverse.transpose());
+  }
+}
+
+/// The factors outlive other calls at other configurations.
+TEST(UdutSolve, UsesTheLastFactors) {
+  for (unsigned seed = 1; seed <= 100; ++seed) {
+    const Tree t(seed, false);
+    SCOPED_TRACE(t.trace());
+    Workspace<double> ws(t.model);
+    VectorXd x(t.model.nv);
+    EXPECT_EQ(udut::solve(ws, t.a, x), Status::singular);  // no factors yet
+    ASSERT_EQ(udut::factorize(ws, t.q), Status::ok);
+    VectorXd tau(t.model.nv);
+    ASSERT_EQ(newton_euler::bias(ws, t.model.neutral(), t.v, tau), Status::ok);
+    ASSERT_EQ(udut::solve(ws, t.a, x), Status::ok);
+    const MatrixXd M = mass_matrix(ws, t.q);
+    ASSERT_TRUE(close_to(VectorXd(M * x), t.a, bound(M)));
+    VectorXd in_place = t.a;
+    ASSERT_EQ(udut::solve(ws, in_place, in_place), Status::ok);
+    ASSERT_EQ(in_place, x);
+  }
+}
+
+TEST(UdutForwardDynamics, IsTheClosedFormOfThePlanarArm) {
+  support::PlanarArm arm;
+  Workspace<double> ws(arm.model());
+  support::Random random(9);
+  for (int k = 0; k < 50; ++k) {
+    const VectorXd q = random.vector_x(3, 3.0);
+    const VectorXd v = random.vector_x(3, 3.0);
+    const VectorXd tau = random.vector_x(3, 2.0);
+    arm.evaluate(q, v);
+    VectorXd a(3);
+    ASSERT_EQ(udut::forward_dynamics(ws, q, v, tau, a), Status::ok);
+    const Eigen::Vector3d rhs = tau - arm.C * v - arm.gravity;
+    ASSERT_TRUE(close_to(a, VectorXd(arm.M.inverse() * rhs), 1e-11));
+  }
+}
+
+/// An arm whose links have negative moments of inertia, as the PUMA of Saha 2001, Table II: the
+/// pivots may be negative, and only a zero one stops the elimination.
+TEST(UdutForwardDynamics, IndefiniteMassMatrixIsNoObstacle) {
+  int indefinite = 0;
+  for (unsigned seed = 1; seed <= 50; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    support::Random random(seed);
+    RobotDescription robot = random.robot({});
+    for (auto& link : robot.links)
+      link.inertial->inertia = random.vector(0.3).asDiagonal().toDenseMatrix();
+    const Model model = build_model(robot);
+    Workspace<double> ws(model);
+    const VectorXd q = random.configuration(model);
+    const VectorXd v = random.vector_x(model.nv, 2.0);
+    const VectorXd a = random.vector_x(model.nv, 2.0);
+    VectorXd tau(model.nv), back(model.nv), D(model.nv);
+    MatrixXd U(model.nv, model.nv);
+    ASSERT_EQ(newton_euler::inverse_dynamics(ws, q, v, a, tau), Status::ok);
+    ASSERT_EQ(udut::forward_dynamics(ws, q, v, tau, back), Status::ok);
+    EXPECT_TRUE(close_to(back, a, 1e-8));
+    ASSERT_EQ(udut::factors(ws, U, D), Status::ok);
+    if (D.minCoeff() < 0.0) ++indefinite;
+  }
+  EXPECT_GT(indefinite, 10);
+}
+
+TEST(Udut, SingularMassMatrix) {
+  support::Random random(3);
+  RobotDescription robot = random.robot({});
+  robot.links.back().inertial.reset();
+  const Model model = build_model(robot);
+  Workspace<double> ws(model);
+  const VectorXd zero = VectorXd::Zero(model.nv);
+  VectorXd a = VectorXd::Constant(model.nv, 7.0);
+  MatrixXd inverse(model.nv, model.nv), U(model.nv, model.nv);
+  EXPECT_EQ(udut::factorize(ws, zero), Status::singular);
+  EXPECT_EQ(udut::solve(ws, zero, a), Status::singular);
+  EXPECT_EQ(udut::factors(ws, U, a), Status::singular);
+  EXPECT_EQ(udut::forward_dynamics(ws, zero, zero, zero, a), Status::singular);
+  EXPECT_EQ(udut::inverse_mass_matrix(ws, zero, inverse), Status::singular);
+  EXPECT_EQ(a, VectorXd(VectorXd::Constant(model.nv, 7.0)));  // untouched
+
+  // A load makes it regular.
+  const int tip = static_cast<int>(model.links.size()) - 1;
+  ASSERT_EQ(ws.set_payload(tip, {1.0, {0.1, 0.1, 0.1}, Symmetric3<double>::zero()}), Status::ok);
+  EXPECT_EQ(udut::forward_dynamics(ws, zero, zero, zero, a), Status::ok);
+}
+
+/// Two joints on one axis with all the mass beyond the second: M has rank one.
+TEST(Udut, SingularOnlyInCombination) {
+  RobotDescription robot;
+  robot.links = {{"base", std::nullopt}, {"first", std::nullopt}, {"second", Inertial{}}};
+  robot.links[2].inertial->mass = 2.0;
+  robot.links[2].inertial->com = {0.1, 0.2, 0.3};
+  robot.links[2].inertial->inertia = Eigen::Vector3d(0.1, 0.2, 0.25).asDiagonal();
+  for (int i = 0; i < 2; ++i) {
+    JointDescription j;
+    j.name = "j" + std::to_string(i);
+    j.type = JointType::continuous;
+    j.parent = robot.links[static_cast<std::size_t>(i)].name;
+    j.child = robot.links[static_cast<std::size_t>(i) + 1].name;
+    j.axis = Eigen::Vector3d(1.0, 2.0, 3.0).normalized();
+    robot.joints.push_back(j);
+  }
+  Workspace<double> ws(build_model(robot));
+  support::Random random(4);
+  for (int k = 0; k < 100; ++k)
+    EXPECT_EQ(udut::factorize(ws, random.vector_x(2, 3.0)), Status::singular);
+  robot.joints[0].rotor_inertia = 1e-4;
+  Workspace<double> geared(build_model(robot));
+  VectorXd b = random.vector_x(2, 1.0), x(2);
+  const VectorXd q = random.vector_x(2, 3.0);
+  ASSERT_EQ(udut::factorize(geared, q), Status::ok);
+  ASSERT_EQ(udut::solve(geared, b, x), Status::ok);
+  EXPECT_TRUE(close_to(VectorXd(mass_matrix(geared, q) * x), b, 1e-9));
+}
+
+TEST(Udut, MimicJointsAreUnsupported) {
+  for (unsigned seed = 1; seed <= 50; ++seed) {
+    const Tree t(seed);
+    if (t.model.mimics.empty()) continue;
+    Workspace<double> ws(t.model);
+    const int n = t.model.nv;
+    VectorXd x(n);
+    MatrixXd inverse(n, n);
+    EXPECT_EQ(udut::factorize(ws, t.q), Status::unsupported_joint);
+    EXPECT_EQ(udut::forward_dynamics(ws, t.q, t.v, t.a, x), Status::unsupported_joint);
+    EXPECT_EQ(udut::inverse_mass_matrix(ws, t.q, inverse), Status::unsupported_joint);
+    return;
+  }
+  FAIL() << "no tree with a mimic joint";
+}
+
+TEST(Udut, SinglePrecisionIsTheSameText) {
+  support::PlanarArm arm;
+  Workspace<double> ws(arm.model());
+  Workspace<float> wf(arm.model());
+  const VectorXd q = VectorXd::LinSpaced(3, 0.3, 1.1), v = VectorXd::Ones(3);
+  const Eigen::VectorXf qf = q.cast<float>(), vf = v.cast<float>();
+  VectorXd a(3);
+  Eigen::VectorXf af(3);
+  ASSERT_EQ(udut::forward_dynamics(ws, q, v, v, a), Status::ok);
+  ASSERT_EQ(udut::forward_dynamics(wf, qf, vf, vf, af), Status::ok);
+  EXPECT_TRUE(close_to(VectorXd(af.cast<double>()), a, 1e-4));
+  MatrixXd inverse(3, 3);
+  Eigen::MatrixXf inverse_f(3, 3);
+  ASSERT_EQ(udut::inverse_mass_matrix(ws, q, inverse), Status::ok);
+  ASSERT_EQ(udut::inverse_mass_matrix(wf, qf, inverse_f), Status::ok);
+  EXPECT_TRUE(close_to(MatrixXd(inverse_f.cast<double>()), inverse, 1e-4));
+}
+
+TEST(Udut, RefusesBadArguments) {
+  support::PlanarArm arm;
+  Workspace<double> ws(arm.model());
+  const VectorXd ok = VectorXd::Zero(3);
+  const VectorXd small = VectorXd::Zero(2);
+  VectorXd nan = ok;
+  nan[1] = std::numeric_limits<double>::quiet_NaN();
+  VectorXd x(3), short_x(2);
+  MatrixXd A(3, 3), wide(3, 4), low(2, 3);
+  EXPECT_EQ(udut::factorize(ws, small), Status::wrong_size);
+  EXPECT_EQ(udut::factorize(ws, nan), Status::not_finite);
+  EXPECT_EQ(udut::inverse_mass_matrix(ws, small, A), Status::wrong_size);
+  EXPECT_EQ(udut::inverse_mass_matrix(ws, ok, wide), Status::wrong_size);
+  EXPECT_EQ(udut::inverse_mass_matrix(ws, ok, low), Status::wrong_size);
+  EXPECT_EQ(udut::inverse_mass_matrix(ws, nan, A), Status::not_finite);
+  EXPECT_EQ(udut::forward_dynamics(ws, small, ok, ok, x), Status::wrong_size);
+  EXPECT_EQ(udut::forward_dynamics(ws, ok, small, ok, x), Status::wrong_size);
+  EXPECT_EQ(udut::forward_dynamics(ws, ok, ok, small, x), Status::wrong_size);
+  EXPECT_EQ(udut::forward_dynamics(ws, ok, ok, ok, short_x), Status::wrong_size);
+  EXPECT_EQ(udut::forward_dynamics(ws, nan, ok, ok, x), Status::not_finite);
+  EXPECT_EQ(udut::forward_dynamics(ws, ok, nan, ok, x), Status::not_finite);
+  EXPECT_EQ(udut::forward_dynamics(ws, ok, ok, nan, x), Status::not_finite);
+  ASSERT_EQ(udut::factorize(ws, ok), Status::ok);
+  EXPECT_EQ(udut::solve(ws, small, x), Status::wrong_size);
+  EXPECT_EQ(udut::solve(ws, ok, short_x), Status::wrong_size);
+  EXPECT_EQ(udut::solve(ws, nan, x), Status::not_finite);
+  EXPECT_EQ(udut::factors(ws, wide, x), Status::wrong_size);
+  EXPECT_EQ(udut::factors(ws, low, x), Status::wrong_size);
+  EXPECT_EQ(udut::factors(ws, A, short_x), Status::wrong_size);
+}
+
+}  // namespace
