@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <Eigen/Geometry>
+#include <array>
 #include <clocale>
 #include <cmath>
 #include <filesystem>
@@ -277,8 +278,9 @@ TEST(LoadUrdfRefuses, WhatIsNotXml) {
   EXPECT_THAT(error_in("hello"), HasSubstr("not XML"));
   EXPECT_THAT(error_in("<robot name='r'>\n<link name='a'>\n</robot>"),
               AllOf(HasSubstr("arm.urdf: line "), HasSubstr("not XML"), HasSubstr("MISMATCHED")));
-  EXPECT_THAT(error_in(std::string("<robot name='r'>\0</robot>", 26)), HasSubstr("not XML"));
-  EXPECT_THAT(error_in("\xFF\xFE<\0r\0"), HasSubstr("not XML"));
+  EXPECT_THAT(error_in("<robot name='r'>" + std::string(1, '\0') + "</robot>"),
+              HasSubstr("not XML"));
+  EXPECT_THAT(error_in("\xFF\xFE<" + std::string(1, '\0') + "r"), HasSubstr("not XML"));
 }
 
 TEST(LoadUrdfRefuses, OtherXml) {
@@ -368,9 +370,10 @@ TEST(LoadUrdfRefuses, TooManyJoints) {
   const auto chain = [](int joints) {
     std::string xml = "<robot name='chain'><link name='0'/>";
     for (int i = 1; i <= joints; ++i) {
-      const std::string n = std::to_string(i);
-      xml += "<link name='" + n + "'/><joint name='" + n + "' type='fixed'><parent link='" +
-             std::to_string(i - 1) + "'/><child link='" + n + "'/></joint>";
+      std::ostringstream text;
+      text << "<link name='" << i << "'/><joint name='" << i << "' type='fixed'><parent link='"
+           << i - 1 << "'/><child link='" << i << "'/></joint>";
+      xml += text.str();
     }
     return xml + "</robot>";
   };
@@ -557,9 +560,9 @@ TEST(LoadUrdfOutput, IsRestored) {
 
 TEST(LoadUrdfOutput, IsRestoredAfterManyThreads) {
   console_bridge::OutputHandler* const before = console_bridge::getOutputHandler();
-  std::vector<std::thread> threads;
-  for (int i = 0; i < 4; ++i) {
-    threads.emplace_back([] {
+  std::array<std::thread, 4> threads;
+  for (std::thread& thread : threads) {
+    thread = std::thread([] {
       for (int k = 0; k < 50; ++k) (void)parse_urdf(small);
     });
   }
