@@ -22,119 +22,182 @@ template <class S>
 using Link = typename Workspace<S>::GibbsAppell;
 template <class S>
 using EulerInertia = typename Workspace<S>::EulerInertia;
+template <class S>
+using OmegaTensor = typename Workspace<S>::OmegaTensor;
 
 // --- Inverse dynamics ----------------------------------------------------------------------------
 
+// These run at every control cycle. They work component by component: whole-vector expressions
+// would pass through memory in pieces of another width.
+
+template <class S>
+[[gnu::always_inline]] inline void put(const Vec3<S>& from, Vec3<S>& to) noexcept {
+  to[0] = from[0];
+  to[1] = from[1];
+  to[2] = from[2];
+}
+
 /// Ω = ω̇~ + ω~² (Eq. 12).
 template <class S>
-void set_omega(Link<S>& l) noexcept {
-  const S& x = l.w[0];
-  const S& y = l.w[1];
-  const S& z = l.w[2];
-  const S xx = x * x;
-  const S yy = y * y;
-  const S zz = z * z;
-  const S xy = x * y;
-  const S xz = x * z;
-  const S yz = y * z;
-  l.Omega(0, 0) = -(yy + zz);
-  l.Omega(1, 0) = xy + l.wd[2];
-  l.Omega(2, 0) = xz - l.wd[1];
-  l.Omega(0, 1) = xy - l.wd[2];
-  l.Omega(1, 1) = -(xx + zz);
-  l.Omega(2, 1) = yz + l.wd[0];
-  l.Omega(0, 2) = xz + l.wd[1];
-  l.Omega(1, 2) = yz - l.wd[0];
-  l.Omega(2, 2) = -(xx + yy);
+[[nodiscard, gnu::always_inline]] inline OmegaTensor<S> omega_tensor(const Vec3<S>& w,
+                                                                     const Vec3<S>& wd) noexcept {
+  const S xx = w[0] * w[0];
+  const S yy = w[1] * w[1];
+  const S zz = w[2] * w[2];
+  const S xy = w[0] * w[1];
+  const S xz = w[0] * w[2];
+  const S yz = w[1] * w[2];
+  return {-(yy + zz), xy - wd[2],  xz + wd[1],   //
+          xy + wd[2], -(xx + zz),  yz - wd[0],   //
+          xz - wd[1], yz + wd[0], -(xx + yy)};
+}
+
+/// Ω u
+template <class S>
+[[nodiscard]] Vec3<S> times(const OmegaTensor<S>& W, const Vec3<S>& u) noexcept {
+  return {W.xx * u[0] + W.xy * u[1] + W.xz * u[2], W.yx * u[0] + W.yy * u[1] + W.yz * u[2],
+          W.zx * u[0] + W.zy * u[1] + W.zz * u[2]};
 }
 
 /// s̈ + Ω p in the parent, p the part of the joint's offset that is fixed there (§4.1, step 1).
 template <class S>
-[[nodiscard]] Vec3<S> acceleration_at_joint(const Transform<S>& X, const Link<S>& parent) noexcept {
-  if (!X.branch) return parent.sdd + X.a * parent.Omega.col(0);
-  return parent.sdd + parent.Omega * rotate_z(X.cg, X.sg, Vec3<S>(X.a, X.e, X.b));
+[[nodiscard, gnu::always_inline]] inline Vec3<S> acceleration_at_joint(
+    const Transform<S>& X, const Link<S>& parent) noexcept {
+  const OmegaTensor<S>& W = parent.Omega;
+  const Vec3<S>& s = parent.sdd;
+  if (!X.branch) return {s[0] + X.a * W.xx, s[1] + X.a * W.yx, s[2] + X.a * W.zx};
+  const Vec3<S> r = times<S>(W, rotate_z(X.cg, X.sg, Vec3<S>(X.a, X.e, X.b)));
+  return {s[0] + r[0], s[1] + r[1], s[2] + r[2]};
 }
 
 /// The axial vector of ΩJ − (ΩJ)ᵀ (Eq. 10).
 template <class S>
-[[nodiscard]] Vec3<S> euler_moment(const Mat3<S>& W, const Symmetric3<S>& J) noexcept {
-  return {W(2, 0) * J.xy - W(1, 0) * J.xz + W(2, 1) * J.yy - W(1, 2) * J.zz +
-              (W(2, 2) - W(1, 1)) * J.yz,
-          W(0, 1) * J.yz - W(2, 1) * J.xy + W(0, 2) * J.zz - W(2, 0) * J.xx +
-              (W(0, 0) - W(2, 2)) * J.xz,
-          W(1, 2) * J.xz - W(0, 2) * J.yz + W(1, 0) * J.xx - W(0, 1) * J.yy +
-              (W(1, 1) - W(0, 0)) * J.xy};
+[[nodiscard]] Vec3<S> euler_moment(const OmegaTensor<S>& W, const Symmetric3<S>& J) noexcept {
+  return {W.zx * J.xy - W.yx * J.xz + W.zy * J.yy - W.yz * J.zz + (W.zz - W.yy) * J.yz,
+          W.xy * J.yz - W.zy * J.xy + W.xz * J.zz - W.zx * J.xx + (W.xx - W.zz) * J.xz,
+          W.yz * J.xz - W.xz * J.yz + W.yx * J.xx - W.xy * J.yy + (W.yy - W.xx) * J.xy};
 }
 
 /// A hinge in the base: ω and ω̇ lie along z, and of its force only the moment about z is asked for.
 template <class S>
-void root_hinge(const Body<S>& b, const Vec3<S>& base, const S& qd, const S& qdd,
-                Link<S>& l) noexcept {
+void root_hinge(const Body<S>& b, const Vec3<S>& base, S qd, S qdd, Link<S>& l) noexcept {
   const S zero(0);
-  l.w = {zero, zero, qd};
-  l.wd = {zero, zero, qdd};
-  l.sdd = b.X.to_child(base);
   const S centripetal = -(qd * qd);
-  l.Omega << centripetal, -qdd, zero, qdd, centripetal, zero, zero, zero, zero;
+  const Vec3<S> sdd = b.X.to_child(base);
   const EulerInertia<S>& I = l.own;
-  l.F.n = {zero, zero, (I.J.xx + I.J.yy) * qdd + I.h[0] * l.sdd[1] - I.h[1] * l.sdd[0]};
-  l.F.f = Vec3<S>::Zero();
+  const S moment = (I.J.xx + I.J.yy) * qdd + I.h[0] * sdd[1] - I.h[1] * sdd[0];
+  put<S>({zero, zero, moment}, l.F.n);
+  put<S>({zero, zero, zero}, l.F.f);
+  put<S>({zero, zero, qd}, l.w);
+  put<S>({zero, zero, qdd}, l.wd);
+  put<S>(sdd, l.sdd);
+  l.Omega = {centripetal, -qdd, zero, qdd, centripetal, zero, zero, zero, zero};
+}
+
+/// Rᵀ u across a joint that is (not) a branch.
+template <bool branch, class S>
+[[nodiscard, gnu::always_inline]] inline Vec3<S> turn(const Transform<S>& X, S x, S y,
+                                                      S z) noexcept {
+  if constexpr (branch) {
+    const S t = X.cg * x + X.sg * y;
+    y = X.cg * y - X.sg * x;
+    x = t;
+  }
+  const S u = X.ca * y + X.sa * z;
+  return {X.c * x + X.s * u, X.c * u - X.s * x, X.ca * z - X.sa * y};
 }
 
 /// ω, ω̇, Ω, s̈ (§4.1, step 1) and the force and moment on the body (step 2, Eqs. 9, 10).
-template <class S>
-void hinge(const Body<S>& b, const Link<S>& parent, const S& qd, const S& qdd,
-           Link<S>& l) noexcept {
+template <bool branch, class S>
+[[gnu::always_inline]] inline void hinge(const Body<S>& b, const Link<S>& parent, S qd, S qdd,
+                                         Link<S>& l) noexcept {
   const Transform<S>& X = b.X;
-  l.w = X.to_child(parent.w);
-  l.wd = X.to_child(parent.wd);
-  l.sdd = X.to_child(acceleration_at_joint<S>(X, parent));
-  l.w[2] += qd;
-  l.wd[0] += l.w[1] * qd;
-  l.wd[1] -= l.w[0] * qd;
-  l.wd[2] += qdd;
-  set_omega<S>(l);
-  const Mat3<S>& W = l.Omega;
-  l.sdd += X.d * W.col(2);
-  const Vec3<S>& h = l.own.h;
+  OmegaTensor<S>& W = l.Omega;
+  {
+    const Vec3<S> w = turn<branch, S>(X, parent.w[0], parent.w[1], parent.w[2]);
+    const S x = w[0];
+    const S y = w[1];
+    const S z = w[2] + qd;
+    l.w[0] = x;
+    l.w[1] = y;
+    l.w[2] = z;
+    const Vec3<S> wd = turn<branch, S>(X, parent.wd[0], parent.wd[1], parent.wd[2]);
+    const S ax = wd[0] + y * qd;
+    const S ay = wd[1] - x * qd;
+    const S az = wd[2] + qdd;
+    l.wd[0] = ax;
+    l.wd[1] = ay;
+    l.wd[2] = az;
+    const S xy = x * y;
+    W.xy = xy - az;
+    W.yx = xy + az;
+    const S xz = x * z;
+    W.xz = xz + ay;
+    W.zx = xz - ay;
+    const S yz = y * z;
+    W.yz = yz - ax;
+    W.zy = yz + ax;
+    const S xx = x * x;
+    const S yy = y * y;
+    const S zz = z * z;
+    W.xx = -(yy + zz);
+    W.yy = -(xx + zz);
+    W.zz = -(xx + yy);
+  }
+  const S hx = l.own.h[0];
+  const S hy = l.own.h[1];
+  {
+    const Vec3<S> at = acceleration_at_joint<S>(X, parent);
+    const Vec3<S> s = turn<branch, S>(X, at[0], at[1], at[2]);
+    const S x = s[0] + X.d * W.xz;
+    const S y = s[1] + X.d * W.yz;
+    const S z = s[2] + X.d * W.zz;
+    l.sdd[0] = x;
+    l.sdd[1] = y;
+    l.sdd[2] = z;
+    l.F.n[0] = hy * z;
+    l.F.n[1] = -hx * z;
+    l.F.n[2] = hx * y - hy * x;
+  }
+  l.F.f[0] = hx * W.xx + hy * W.xy;
+  l.F.f[1] = hx * W.yx + hy * W.yy;
+  l.F.f[2] = hx * W.zx + hy * W.zy;
   const Symmetric3<S>& J = l.own.J;
-  l.F.f = h[0] * W.col(0) + h[1] * W.col(1);
-  l.F.n = {W(2, 0) * J.xy - W(1, 0) * J.xz + W(2, 1) * J.yy + (W(2, 2) - W(1, 1)) * J.yz +
-               h[1] * l.sdd[2],
-           W(0, 1) * J.yz - W(2, 1) * J.xy - W(2, 0) * J.xx + (W(0, 0) - W(2, 2)) * J.xz -
-               h[0] * l.sdd[2],
-           W(1, 2) * J.xz - W(0, 2) * J.yz + W(1, 0) * J.xx - W(0, 1) * J.yy +
-               (W(1, 1) - W(0, 0)) * J.xy + h[0] * l.sdd[1] - h[1] * l.sdd[0]};
+  l.F.n[0] += W.zx * J.xy - W.yx * J.xz + W.zy * J.yy + (W.zz - W.yy) * J.yz;
+  l.F.n[1] += W.xy * J.yz - W.zy * J.xy - W.zx * J.xx + (W.xx - W.zz) * J.xz;
+  l.F.n[2] += W.yz * J.xz - W.xz * J.yz + W.yx * J.xx - W.xy * J.yy + (W.yy - W.xx) * J.xy;
 }
 
 template <class S>
-void slide(const Body<S>& b, const Link<S>* parent, const Vec3<S>& base, const S& qd, const S& qdd,
+void slide(const Body<S>& b, const Link<S>* parent, const Vec3<S>& base, S qd, S qdd,
            Link<S>& l) noexcept {
   const Transform<S>& X = b.X;
   if (parent == nullptr) {
+    const S zero(0);
     l.w = Vec3<S>::Zero();
     l.wd = Vec3<S>::Zero();
-    l.Omega.setZero();
+    l.Omega = {zero, zero, zero, zero, zero, zero, zero, zero, zero};
     l.sdd = X.to_child(base);
     l.sdd[2] += qdd;
   } else {
     l.w = X.to_child(parent->w);
     l.wd = X.to_child(parent->wd);
-    l.sdd = X.to_child(acceleration_at_joint<S>(X, *parent));
-    set_omega<S>(l);
-    const S twice = qd + qd;
-    l.sdd += X.d * l.Omega.col(2);
-    l.sdd += Vec3<S>(l.w[1] * twice, -(l.w[0] * twice), qdd);  // Eq. 7e
+    l.Omega = omega_tensor<S>(l.w, l.wd);
+    const Vec3<S> s = X.to_child(acceleration_at_joint<S>(X, *parent));
+    const S twice = qd + qd;  // Eq. 7e
+    l.sdd = {s[0] + X.d * l.Omega.xz + l.w[1] * twice, s[1] + X.d * l.Omega.yz - l.w[0] * twice,
+             s[2] + X.d * l.Omega.zz + qdd};
   }
-  l.F.f = l.own.m * l.sdd + l.Omega * l.own.h;
+  l.F.f = l.own.m * l.sdd + times<S>(l.Omega, l.own.h);
   l.F.n = l.own.h.cross(l.sdd);
 }
 
 /// One of the six bodies of a floating joint; only the last has a mass, and ω̇ is complete there.
 template <class S>
-void floating(const Body<S>& b, const Link<S>* parent, const Vec3<S>& base, VectorIn<S> v,
-              const S& qdd, Link<S>& l) noexcept {
+void floating(const Body<S>& b, const Link<S>* parent, const Vec3<S>& base, VectorIn<S> v, S qdd,
+              Link<S>& l) noexcept {
   const Transform<S>& X = b.X;
+  const S zero(0);
   const S qd = rate<S>(b, v);
   l.w = parent == nullptr ? Vec3<S>(Vec3<S>::Zero()) : X.to_child(parent->w);
   l.wd = parent == nullptr ? Vec3<S>(Vec3<S>::Zero()) : X.to_child(parent->wd);
@@ -146,11 +209,11 @@ void floating(const Body<S>& b, const Link<S>* parent, const Vec3<S>& base, Vect
     const Vec3<S> r = sliding_rate<S>(b, v, l.w);
     l.sdd += Vec3<S>(r[1] * qd, -(r[0] * qd), qdd);
   }
-  l.Omega.setZero();
+  l.Omega = {zero, zero, zero, zero, zero, zero, zero, zero, zero};
   l.F = Force<S>::zero();
   if (b.axis != 5) return;
-  set_omega<S>(l);
-  l.F.f = l.own.m * l.sdd + l.Omega * l.own.h;
+  l.Omega = omega_tensor<S>(l.w, l.wd);
+  l.F.f = l.own.m * l.sdd + times<S>(l.Omega, l.own.h);
   l.F.n = euler_moment<S>(l.Omega, l.own.J) + l.own.h.cross(l.sdd);
 }
 
@@ -167,8 +230,10 @@ void forward(Workspace<S>& ws, VectorIn<S> v, VectorIn<S> a) noexcept {
     const S qd = rate<S>(b, v);
     S qdd(0);
     if constexpr (with_acceleration) qdd = rate<S>(b, a);
-    if (b.kind == Motions::revolute && parent != nullptr)
-      hinge<S>(b, *parent, qd, qdd, link[i]);
+    if (b.kind == Motions::revolute && parent != nullptr && !b.X.branch)
+      hinge<false, S>(b, *parent, qd, qdd, link[i]);
+    else if (b.kind == Motions::revolute && parent != nullptr)
+      hinge<true, S>(b, *parent, qd, qdd, link[i]);
     else if (b.kind == Motions::revolute)
       root_hinge<S>(b, base, qd, qdd, link[i]);
     else if (b.kind == Motions::prismatic)
@@ -184,17 +249,59 @@ void subtract_external(Workspace<S>& ws) noexcept {
   for (int i = 0; i < ws.nb(); ++i) ws.gibbs_appell.data()[i].F -= ws.external.data()[i];
 }
 
-/// φ and χ (Eqs. 15, 16) and τ (Eq. 14; z·φ for a slide), tips to base.
-template <class S>
-void backward(Workspace<S>& ws, VectorOut<S>& tau) noexcept {
+/// Adds the body's force to its parent's (Eqs. 15, 16).
+template <bool branch, class S>
+[[gnu::always_inline]] inline void add_to_parent(const Transform<S>& X, const Force<S>& F,
+                                                 Force<S>& parent) noexcept {
+  S fx = X.c * F.f[0] - X.s * F.f[1];
+  const S fv = X.s * F.f[0] + X.c * F.f[1];
+  S fy = X.ca * fv - X.sa * F.f[2];
+  const S fz = X.sa * fv + X.ca * F.f[2];
+  S nx = X.c * F.n[0] - X.s * F.n[1] - X.d * fv;  // the offset d along the axis
+  const S nv = X.s * F.n[0] + X.c * F.n[1] + X.d * fx;
+  S ny = X.ca * nv - X.sa * F.n[2];
+  S nz = X.sa * nv + X.ca * F.n[2] + X.a * fy;  // the offset a along the parent's x
+  ny -= X.a * fz;
+  if constexpr (branch) {
+    nx += X.e * fz - X.b * fy;
+    ny += X.b * fx;
+    nz -= X.e * fx;
+    const S f = X.cg * fx - X.sg * fy;
+    fy = X.sg * fx + X.cg * fy;
+    fx = f;
+    const S n = X.cg * nx - X.sg * ny;
+    ny = X.sg * nx + X.cg * ny;
+    nx = n;
+  }
+  parent.f[0] += fx;
+  parent.f[1] += fy;
+  parent.f[2] += fz;
+  parent.n[0] += nx;
+  parent.n[1] += ny;
+  parent.n[2] += nz;
+}
+
+/// φ and χ (Eqs. 15, 16) and τ (Eq. 14; z·φ for a slide), tips to base, and the rotors' share.
+template <bool with_acceleration, class S>
+void backward(Workspace<S>& ws, VectorIn<S> a, VectorOut<S>& tau) noexcept {
   Link<S>* link = ws.gibbs_appell.data();
   const Body<S>* body = ws.bodies.data();
-  tau.setZero();
+  const bool shared = ws.has_mimic();
+  if (shared) tau.setZero();
   for (int i = ws.nb() - 1; i >= 0; --i) {
     const Body<S>& b = body[i];
     const Force<S>& F = link[i].F;
-    add_effort<S>(b, b.turns() ? F.n[2] : F.f[2], tau);
-    if (b.parent >= 0) link[b.parent].F += b.X.to_parent(F);
+    S effort = b.turns() ? F.n[2] : F.f[2];
+    if constexpr (with_acceleration) effort += b.rotor * rate<S>(b, a);
+    if (shared)
+      add_effort<S>(b, effort, tau);
+    else
+      tau[b.dof] = effort;
+    if (b.parent < 0) continue;
+    if (b.X.branch)
+      add_to_parent<true, S>(b.X, F, link[b.parent].F);
+    else
+      add_to_parent<false, S>(b.X, F, link[b.parent].F);
   }
 }
 
@@ -361,8 +468,7 @@ template <class S>
   update_joints<S>(ws, q);
   detail::forward<true, S>(ws, v, a);
   detail::subtract_external<S>(ws);
-  detail::backward<S>(ws, tau);
-  for (const Body<S>& b : ws.bodies) add_effort<S>(b, S(b.rotor * rate<S>(b, a)), tau);
+  detail::backward<true, S>(ws, a, tau);
   return Status::ok;
 }
 
@@ -375,7 +481,7 @@ template <class S>
   if (tau.size() != ws.nv()) return Status::wrong_size;
   update_joints<S>(ws, q);
   detail::forward<false, S>(ws, v, v);
-  detail::backward<S>(ws, tau);
+  detail::backward<false, S>(ws, v, tau);
   return Status::ok;
 }
 
@@ -403,7 +509,7 @@ template <class S>
   detail::forward<false, S>(ws, v, v);
   detail::subtract_external<S>(ws);
   VectorOut<S> bias(ws.bias);
-  detail::backward<S>(ws, bias);
+  detail::backward<false, S>(ws, v, bias);
   a = tau - ws.bias;
   return cholesky::solve_mass_matrix<S>(ws, a);
 }

@@ -5,6 +5,7 @@
 /// constructor; nothing after it allocates. One workspace per thread.
 
 #include <Eigen/Geometry>
+#include <algorithm>
 #include <vector>
 
 #include "dynamics_core/model.hpp"
@@ -30,6 +31,7 @@ struct Body {
   int axis;         ///< floating joints: which of the six motions this is
   Motions kind;
   bool mimic;
+  bool shared;      ///< another body moves with the same coordinate
 
   [[nodiscard]] bool turns() const noexcept {
     return kind == Motions::revolute || kind == Motions::floating_first ||
@@ -51,7 +53,7 @@ class Workspace {
  public:
   explicit Workspace(const Model& model);
 
-  [[nodiscard]] int nb() const noexcept { return static_cast<int>(bodies.size()); }
+  [[nodiscard]] int nb() const noexcept { return nb_; }
   [[nodiscard]] int nq() const noexcept { return nq_; }
   [[nodiscard]] int nv() const noexcept { return nv_; }
   [[nodiscard]] bool has_mimic() const noexcept { return has_mimic_; }
@@ -142,11 +144,14 @@ class Workspace {
     Vec3<S> h;
     Symmetric3<S> J;
   };
+  struct OmegaTensor {
+    S xx, xy, xz, yx, yy, yz, zx, zy, zz;
+  };
   struct GibbsAppell {
     EulerInertia own;        ///< constant
     Vec3<S> w, wd;           ///< ω, ω̇
     Vec3<S> sdd;             ///< classical acceleration of the origin
-    Mat3<S> Omega;           ///< ω̇~ + ω~²
+    OmegaTensor Omega;       ///< ω̇~ + ω~²
     Force<S> F;
     EulerInertia composite;  ///< of the subtree
     Vec3<S> s;               ///< from the tree's first origin to this one
@@ -199,6 +204,16 @@ class Workspace {
   std::vector<Udut> udut;
   Status udut_status = Status::singular;  ///< of the last factorisation
 
+  struct OperationalSpace {
+    MatrixX<S> J_full;  ///< 6 × nv, all rows
+    MatrixX<S> J;       ///< 6 × nv, the task's rows on top
+    MatrixX<S> Jbar;    ///< nv × 6, M⁻¹Jᵀ, then J̄ in the task's columns
+    Mat6<S> Lambda;     ///< the task's block at the top left
+    Vec6<S> mu, p;      ///< the task's entries on top
+    VectorX<S> force;   ///< nv
+    int rows = 0;       ///< of the task
+  } operational_space;
+
   // --- scratch in joint space --------------------------------------------------------------------
   MatrixX<S> M;       ///< nv × nv
   VectorX<S> bias;    ///< nv
@@ -213,6 +228,7 @@ class Workspace {
   void update_gibbs_appell() noexcept;
 
   std::vector<Vec3<S>> moments_;  ///< per body, for update_pivot_scales
+  int nb_;
   int nq_;
   int nv_;
   bool has_mimic_ = false;
@@ -275,6 +291,7 @@ Workspace<S>::Workspace(const Model& model)
       M(MatrixX<S>::Zero(model.nv, model.nv)),
       bias(VectorX<S>::Zero(model.nv)),
       zero_v(VectorX<S>::Zero(model.nv)),
+      nb_(model.nb()),
       nq_(model.nq),
       nv_(model.nv) {
   set_gravity(detail::cast3<S>(model.gravity));
@@ -292,9 +309,12 @@ Workspace<S>::Workspace(const Model& model)
     body.axis = b.axis;
     body.kind = b.kind;
     body.mimic = b.mimic;
+    body.shared = std::any_of(model.bodies.begin(), model.bodies.end(), [&b](const BodyData& o) {
+      return o.dof == b.dof && &o != &b;
+    });
     has_mimic_ = has_mimic_ || b.mimic;
     if (b.kind == Motions::floating_first)
-      floating.push_back({nb(), detail::cast<S>(b.origin), detail::quaternion<S>(b.origin.R)});
+      floating.push_back({static_cast<int>(bodies.size()), detail::cast<S>(b.origin), detail::quaternion<S>(b.origin.R)});
     bodies.push_back(body);
   }
   for (const LinkInfo& l : model.links) {
@@ -315,6 +335,11 @@ Workspace<S>::Workspace(const Model& model)
   composite.resize(n);
   kinematics.resize(n, {Pose<S>::identity(), Motion<S>::zero(), Motion<S>::zero(), S(0), S(0),
                         Vec3<S>::Zero()});
+  operational_space.J_full = operational_space.J = MatrixX<S>::Zero(6, nv_);
+  operational_space.Jbar = MatrixX<S>::Zero(nv_, 6);
+  operational_space.Lambda = Mat6<S>::Zero();
+  operational_space.mu = operational_space.p = Vec6<S>::Zero();
+  operational_space.force = VectorX<S>::Zero(nv_);
   regressor.resize(n);
   for (auto& r : regressor) r.column = -1;
   for (const Frame& link : links) {
