@@ -10,9 +10,13 @@
 #include <string>
 
 #include "dynamics_core/articulated_body.hpp"
+#include "dynamics_core/cholesky.hpp"
 #include "dynamics_core/composite_body.hpp"
+#include "dynamics_core/denoc.hpp"
+#include "dynamics_core/gibbs_appell.hpp"
 #include "dynamics_core/load.hpp"
 #include "dynamics_core/newton_euler.hpp"
+#include "dynamics_core/udut.hpp"
 
 using dynamics_core::Status;
 
@@ -34,9 +38,21 @@ int main(int argc, char** argv) {
   const std::map<std::string, std::function<Status()>> quantities = {
       {"newton_euler::inverse_dynamics",
        [&] { return dc::newton_euler::inverse_dynamics(ws, q, v, a, out); }},
+      {"denoc::inverse_dynamics", [&] { return dc::denoc::inverse_dynamics(ws, q, v, a, out); }},
+      {"gibbs_appell::inverse_dynamics",
+       [&] { return dc::gibbs_appell::inverse_dynamics(ws, q, v, a, out); }},
+      {"gibbs_appell::bias", [&] { return dc::gibbs_appell::bias(ws, q, v, out); }},
       {"newton_euler::bias", [&] { return dc::newton_euler::bias(ws, q, v, out); }},
       {"newton_euler::gravity", [&] { return dc::newton_euler::gravity(ws, q, out); }},
       {"composite_body::mass_matrix", [&] { return dc::composite_body::mass_matrix(ws, q, M); }},
+      {"denoc::mass_matrix", [&] { return dc::denoc::mass_matrix(ws, q, M); }},
+      {"gibbs_appell::mass_matrix", [&] { return dc::gibbs_appell::mass_matrix(ws, q, M); }},
+      {"udut::forward_dynamics",
+       [&] { return dc::udut::forward_dynamics(ws, q, v, a, out); }},
+      {"gibbs_appell::forward_dynamics",
+       [&] { return dc::gibbs_appell::forward_dynamics(ws, q, v, a, out); }},
+      {"cholesky::forward_dynamics",
+       [&] { return dc::cholesky::forward_dynamics(ws, q, v, a, out); }},
       {"articulated_body::forward_dynamics",
        [&] { return dc::articulated_body::forward_dynamics(ws, q, v, a, out); }},
   };

@@ -31,7 +31,7 @@ void start(Workspace<S>& ws, VectorIn<S> v) noexcept {
 
 /// I^A − U Uᵀ/D (Eq. 12).
 template <class S>
-void remove_joint(const Force<S>& U, const S& inv_D, ArticulatedInertia<S>& IA) noexcept {
+RD_INLINE void remove_joint(const Force<S>& U, const S& inv_D, ArticulatedInertia<S>& IA) noexcept {
   const Vec3<S> n = U.n * inv_D;
   const Vec3<S> f = U.f * inv_D;
   IA.I.xx -= U.n[0] * n[0];
@@ -51,7 +51,7 @@ void remove_joint(const Force<S>& U, const S& inv_D, ArticulatedInertia<S>& IA) 
 
 /// I^a c, with what is zero in c = ḣq̇ left out.
 template <class S, class Link>
-[[nodiscard]] Force<S> times_velocity_product(const Body<S>& b, const Link& l) noexcept {
+[[nodiscard]] RD_INLINE Force<S> times_velocity_product(const Body<S>& b, const Link& l) noexcept {
   const ArticulatedInertia<S>& A = l.IA;
   const S& x = l.cv[0];
   const S& y = l.cv[1];

@@ -10,7 +10,7 @@ namespace detail {
 
 /// f^C = I^C h, the force that gives a composite body a unit acceleration along its joint.
 template <class S>
-[[nodiscard]] Force<S> unit_force(const Body<S>& b, const RigidInertia<S>& I) noexcept {
+[[nodiscard]] RD_INLINE Force<S> unit_force(const Body<S>& b, const RigidInertia<S>& I) noexcept {
   if (b.turns()) return {{I.I.xz, I.I.yz, I.I.zz}, {-I.h[1], I.h[0], S(0)}};
   return {{I.h[1], -I.h[0], S(0)}, {S(0), S(0), I.m}};
 }

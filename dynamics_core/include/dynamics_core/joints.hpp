@@ -21,7 +21,7 @@ template <class S>
 
 /// The components of a vector given in a floating joint's axes, in the frame of its body `axis`.
 template <class S, class Vec>
-[[nodiscard]] Vec3<S> in_floating_body(int axis, const Vec& u) noexcept {
+[[nodiscard]] RD_INLINE Vec3<S> in_floating_body(int axis, const Vec& u) noexcept {
   switch (axis % 3) {
     case 0: return {u[1], u[2], u[0]};
     case 1: return {u[2], u[0], u[1]};
@@ -103,14 +103,14 @@ void update_joints(Workspace<S>& ws, VectorIn<S> q) noexcept {
 
 /// The rate of the body's own coordinate, from v (or from a).
 template <class S>
-[[nodiscard]] S rate(const Body<S>& b, VectorIn<S> v) noexcept {
+[[nodiscard]] RD_INLINE S rate(const Body<S>& b, VectorIn<S> v) noexcept {
   return b.mimic ? S(b.multiplier * v[b.dof]) : S(v[b.dof]);
 }
 
 /// Adds the body's joint velocity. All bodies of a floating joint move with the last one, so that
 /// its axes turn with the moving link; the first takes the whole of it.
 template <class S>
-void add_joint_velocity(const Body<S>& b, VectorIn<S> v, Motion<S>& V) noexcept {
+RD_INLINE void add_joint_velocity(const Body<S>& b, VectorIn<S> v, Motion<S>& V) noexcept {
   switch (b.kind) {
     case Motions::revolute: V.w[2] += rate<S>(b, v); return;
     case Motions::prismatic: V.v[2] += rate<S>(b, v); return;
@@ -124,7 +124,7 @@ void add_joint_velocity(const Body<S>& b, VectorIn<S> v, Motion<S>& V) noexcept 
 
 /// The same for the angular part alone.
 template <class S>
-void add_joint_rate(const Body<S>& b, VectorIn<S> v, Vec3<S>& w) noexcept {
+RD_INLINE void add_joint_rate(const Body<S>& b, VectorIn<S> v, Vec3<S>& w) noexcept {
   if (b.kind == Motions::revolute) w[2] += rate<S>(b, v);
   if (b.kind == Motions::floating_first) w += in_floating_body<S>(0, v.segment(b.dof, 3));
 }
@@ -132,23 +132,31 @@ void add_joint_rate(const Body<S>& b, VectorIn<S> v, Vec3<S>& w) noexcept {
 /// The angular velocity that turns a sliding body's ż into a classical (point) acceleration:
 /// 2ω for a prismatic joint; for a floating joint ω + ω_parent, as its axes turn with the link.
 template <class S>
-[[nodiscard]] Vec3<S> sliding_rate(const Body<S>& b, VectorIn<S> v, const Vec3<S>& w) noexcept {
+[[nodiscard]] RD_INLINE Vec3<S> sliding_rate(const Body<S>& b, VectorIn<S> v, const Vec3<S>& w) noexcept {
   const Vec3<S> twice = w + w;
   if (b.kind == Motions::prismatic) return twice;
   return twice - in_floating_body<S>(b.axis, v.segment(b.dof - b.axis, 3));
 }
 
-/// Joint-space results, mimic joints folded into the coordinate that they follow.
+/// Joint-space results. Where several bodies share a coordinate (mimic joints) their parts add up,
+/// so the result must have been set to zero before.
 template <class S>
-void add_effort(const Body<S>& b, const S& effort, VectorOut<S>& tau) noexcept {
-  tau[b.dof] += b.mimic ? S(b.multiplier * effort) : effort;
+RD_INLINE void add_effort(const Body<S>& b, const S& effort, VectorOut<S>& tau) noexcept {
+  if (b.shared)
+    tau[b.dof] += b.multiplier * effort;
+  else
+    tau[b.dof] = effort;
 }
 template <class S>
-void add_symmetric(const Body<S>& bi, const Body<S>& bj, const S& h,
-                   MatrixOut<S>& M) noexcept {
-  const S x = bi.mimic || bj.mimic ? S(bi.multiplier * bj.multiplier * h) : h;
-  M(bi.dof, bj.dof) += x;
-  if (&bi != &bj) M(bj.dof, bi.dof) += x;
+RD_INLINE void add_symmetric(const Body<S>& bi, const Body<S>& bj, const S& h, MatrixOut<S>& M) noexcept {
+  if (bi.shared || bj.shared) {
+    const S x = bi.multiplier * bj.multiplier * h;
+    M(bi.dof, bj.dof) += x;
+    if (&bi != &bj) M(bj.dof, bi.dof) += x;
+    return;
+  }
+  M(bi.dof, bj.dof) = h;
+  M(bj.dof, bi.dof) = h;
 }
 
 }  // namespace dynamics_core

@@ -11,7 +11,7 @@ namespace detail {
 
 /// The body's velocity from its parent's: v_i = X v_λ + h q̇ (Eq. 3).
 template <class S>
-[[nodiscard]] Motion<S> velocity(const Body<S>& b, const Motion<S>* parent,
+[[nodiscard]] RD_INLINE Motion<S> velocity(const Body<S>& b, const Motion<S>* parent,
                                  VectorIn<S> v) noexcept {
   Motion<S> V = parent != nullptr ? b.X.to_child(*parent) : Motion<S>::zero();
   add_joint_velocity<S>(b, v, V);
@@ -20,7 +20,7 @@ template <class S>
 
 /// Adds ḣ q̇ = v × h q̇ (Eq. 4).
 template <class S>
-void add_velocity_product(const Body<S>& b, const Motion<S>& V, const S& qd,
+RD_INLINE void add_velocity_product(const Body<S>& b, const Motion<S>& V, const S& qd,
                           Motion<S>& A) noexcept {
   if (b.turns()) {
     A.w[0] += V.w[1] * qd;
@@ -35,7 +35,7 @@ void add_velocity_product(const Body<S>& b, const Motion<S>& V, const S& qd,
 
 /// v × I v (second term of Eq. 5).
 template <class S>
-[[nodiscard]] Force<S> velocity_force(const RigidInertia<S>& I, const Motion<S>& V) noexcept {
+[[nodiscard]] RD_INLINE Force<S> velocity_force(const RigidInertia<S>& I, const Motion<S>& V) noexcept {
   const Force<S> P = I * V;
   return {V.w.cross(P.n) + V.v.cross(P.f), V.w.cross(P.f)};
 }
@@ -81,7 +81,7 @@ void recursion(Workspace<S>& ws, VectorIn<S> v, VectorIn<S> a, VectorOut<S>& tau
 /// Reflected rotor inertias: τ += J q̈ of each body's own coordinate.
 template <class S>
 void add_rotor_efforts(const Workspace<S>& ws, VectorIn<S> a, VectorOut<S>& tau) noexcept {
-  for (const Body<S>& b : ws.bodies) add_effort<S>(b, S(b.rotor * rate<S>(b, a)), tau);
+  for (const Body<S>& b : ws.bodies) tau[b.dof] += b.multiplier * b.rotor * rate<S>(b, a);
 }
 
 /// τ = M(q) a + C(q, v) v + g(q) − Σ Jᵀ f_ext.

@@ -19,7 +19,7 @@ template <class S>
 struct Motion {
   Vec3<S> w;
   Vec3<S> v;
-  [[nodiscard]] static Motion zero() noexcept { return {Vec3<S>::Zero(), Vec3<S>::Zero()}; }
+  [[nodiscard]] RD_INLINE static Motion zero() noexcept { return {Vec3<S>::Zero(), Vec3<S>::Zero()}; }
 };
 
 /// A force in a body's frame, about its origin: [n; f].
@@ -27,13 +27,13 @@ template <class S>
 struct Force {
   Vec3<S> n;
   Vec3<S> f;
-  [[nodiscard]] static Force zero() noexcept { return {Vec3<S>::Zero(), Vec3<S>::Zero()}; }
-  Force& operator+=(const Force& o) noexcept {
+  [[nodiscard]] RD_INLINE static Force zero() noexcept { return {Vec3<S>::Zero(), Vec3<S>::Zero()}; }
+  RD_INLINE Force& operator+=(const Force& o) noexcept {
     n += o.n;
     f += o.f;
     return *this;
   }
-  Force& operator-=(const Force& o) noexcept {
+  RD_INLINE Force& operator-=(const Force& o) noexcept {
     n -= o.n;
     f -= o.f;
     return *this;
@@ -44,22 +44,22 @@ struct Force {
 
 /// Rz(θ) u
 template <class S>
-[[nodiscard]] Vec3<S> rotate_z(const S& c, const S& s, const Vec3<S>& u) noexcept {
+[[nodiscard]] RD_INLINE Vec3<S> rotate_z(const S& c, const S& s, const Vec3<S>& u) noexcept {
   return {c * u[0] - s * u[1], s * u[0] + c * u[1], u[2]};
 }
 /// Rz(θ)ᵀ u
 template <class S>
-[[nodiscard]] Vec3<S> unrotate_z(const S& c, const S& s, const Vec3<S>& u) noexcept {
+[[nodiscard]] RD_INLINE Vec3<S> unrotate_z(const S& c, const S& s, const Vec3<S>& u) noexcept {
   return {c * u[0] + s * u[1], c * u[1] - s * u[0], u[2]};
 }
 /// Rx(α) u
 template <class S>
-[[nodiscard]] Vec3<S> rotate_x(const S& c, const S& s, const Vec3<S>& u) noexcept {
+[[nodiscard]] RD_INLINE Vec3<S> rotate_x(const S& c, const S& s, const Vec3<S>& u) noexcept {
   return {u[0], c * u[1] - s * u[2], s * u[1] + c * u[2]};
 }
 /// Rx(α)ᵀ u
 template <class S>
-[[nodiscard]] Vec3<S> unrotate_x(const S& c, const S& s, const Vec3<S>& u) noexcept {
+[[nodiscard]] RD_INLINE Vec3<S> unrotate_x(const S& c, const S& s, const Vec3<S>& u) noexcept {
   return {u[0], c * u[1] + s * u[2], c * u[2] - s * u[1]};
 }
 
@@ -69,12 +69,12 @@ template <class S>
 struct Symmetric3 {
   S xx, xy, xz, yy, yz, zz;
 
-  [[nodiscard]] static Symmetric3 zero() noexcept { return {S(0), S(0), S(0), S(0), S(0), S(0)}; }
-  [[nodiscard]] Vec3<S> operator*(const Vec3<S>& u) const noexcept {
+  [[nodiscard]] RD_INLINE static Symmetric3 zero() noexcept { return {S(0), S(0), S(0), S(0), S(0), S(0)}; }
+  [[nodiscard]] RD_INLINE Vec3<S> operator*(const Vec3<S>& u) const noexcept {
     return {xx * u[0] + xy * u[1] + xz * u[2], xy * u[0] + yy * u[1] + yz * u[2],
             xz * u[0] + yz * u[1] + zz * u[2]};
   }
-  Symmetric3& operator+=(const Symmetric3& o) noexcept {
+  RD_INLINE Symmetric3& operator+=(const Symmetric3& o) noexcept {
     xx += o.xx;
     xy += o.xy;
     xz += o.xz;
@@ -85,7 +85,7 @@ struct Symmetric3 {
   }
   /// Element (i, j), chosen at compile time.
   template <int i, int j>
-  [[nodiscard]] S& at() noexcept {
+  [[nodiscard]] RD_INLINE S& at() noexcept {
     constexpr int k = i < j ? 3 * i + j : 3 * j + i;
     if constexpr (k == 0) return xx;
     if constexpr (k == 1) return xy;
@@ -94,33 +94,33 @@ struct Symmetric3 {
     if constexpr (k == 5) return yz;
     if constexpr (k == 8) return zz;
   }
-  [[nodiscard]] Mat3<S> matrix() const noexcept {
+  [[nodiscard]] RD_INLINE Mat3<S> matrix() const noexcept {
     Mat3<S> A;
     A << xx, xy, xz, xy, yy, yz, xz, yz, zz;
     return A;
   }
-  [[nodiscard]] static Symmetric3 from(const Mat3<S>& A) noexcept {
+  [[nodiscard]] RD_INLINE static Symmetric3 from(const Mat3<S>& A) noexcept {
     return {A(0, 0), A(0, 1), A(0, 2), A(1, 1), A(1, 2), A(2, 2)};
   }
 };
 
 /// Rz(θ) A Rz(θ)ᵀ with 8 products: the plane part through s(xx−yy) + 2c·xy.
 template <class S>
-[[nodiscard]] Symmetric3<S> rotate_z(const S& c, const S& s, const Symmetric3<S>& A) noexcept {
+[[nodiscard]] RD_INLINE Symmetric3<S> rotate_z(const S& c, const S& s, const Symmetric3<S>& A) noexcept {
   const S t = s * (A.xx - A.yy) + c * (A.xy + A.xy);
   return {A.xx - s * t,          c * t - A.xy, c * A.xz - s * A.yz, A.yy + s * t,
           s * A.xz + c * A.yz, A.zz};
 }
 /// Rx(α) A Rx(α)ᵀ
 template <class S>
-[[nodiscard]] Symmetric3<S> rotate_x(const S& c, const S& s, const Symmetric3<S>& A) noexcept {
+[[nodiscard]] RD_INLINE Symmetric3<S> rotate_x(const S& c, const S& s, const Symmetric3<S>& A) noexcept {
   const S t = s * (A.yy - A.zz) + c * (A.yz + A.yz);
   return {A.xx, c * A.xy - s * A.xz, s * A.xy + c * A.xz, A.yy - s * t, c * t - A.yz, A.zz + s * t};
 }
 
 /// R A Rᵀ of a general matrix, R a turn about the axis k: 12 products.
 template <int k, class S>
-[[nodiscard]] Mat3<S> rotate(const S& c, const S& s, const Mat3<S>& A) noexcept {
+[[nodiscard]] RD_INLINE Mat3<S> rotate(const S& c, const S& s, const Mat3<S>& A) noexcept {
   constexpr int i = (k + 1) % 3;
   constexpr int j = (k + 2) % 3;
   const S t = s * (A(i, i) - A(j, j)) + c * (A(i, j) + A(j, i));
@@ -149,24 +149,24 @@ struct RigidInertia {
   Vec3<S> h;        ///< m·c
   Symmetric3<S> I;  ///< about the origin
 
-  [[nodiscard]] static RigidInertia zero() noexcept {
+  [[nodiscard]] RD_INLINE static RigidInertia zero() noexcept {
     return {S(0), Vec3<S>::Zero(), Symmetric3<S>::zero()};
   }
-  RigidInertia& operator+=(const RigidInertia& o) noexcept {
+  RD_INLINE RigidInertia& operator+=(const RigidInertia& o) noexcept {
     m += o.m;
     h += o.h;
     I += o.I;
     return *this;
   }
   /// Momentum (or force) of the motion V: [Iω + h×v; mv − h×ω].
-  [[nodiscard]] Force<S> operator*(const Motion<S>& V) const noexcept {
+  [[nodiscard]] RD_INLINE Force<S> operator*(const Motion<S>& V) const noexcept {
     return {I * V.w + h.cross(V.v), m * V.v - h.cross(V.w)};
   }
 };
 
 /// The same body about an origin O' from which the old origin is seen at r.
 template <class S>
-[[nodiscard]] RigidInertia<S> shift(const RigidInertia<S>& A, const Vec3<S>& r) noexcept {
+[[nodiscard]] RD_INLINE RigidInertia<S> shift(const RigidInertia<S>& A, const Vec3<S>& r) noexcept {
   // I' = I + (2h·r + m r²) 1 − (h rᵀ + r hᵀ) − m r rᵀ, each m r taken up into k = h + m r.
   const Vec3<S> k = A.h + A.m * r;
   const S x = (A.h[0] + k[0]) * r[0];
@@ -187,26 +187,26 @@ struct ArticulatedInertia {
   Mat3<S> H;
   Symmetric3<S> M;
 
-  [[nodiscard]] static ArticulatedInertia from(const RigidInertia<S>& A) noexcept {
+  [[nodiscard]] RD_INLINE static ArticulatedInertia from(const RigidInertia<S>& A) noexcept {
     const S o(0);
     Mat3<S> H;
     H << o, -A.h[2], A.h[1], A.h[2], o, -A.h[0], -A.h[1], A.h[0], o;
     return {A.I, H, {A.m, o, o, A.m, o, A.m}};
   }
-  ArticulatedInertia& operator+=(const ArticulatedInertia& o) noexcept {
+  RD_INLINE ArticulatedInertia& operator+=(const ArticulatedInertia& o) noexcept {
     I += o.I;
     H += o.H;
     M += o.M;
     return *this;
   }
-  [[nodiscard]] Force<S> operator*(const Motion<S>& V) const noexcept {
+  [[nodiscard]] RD_INLINE Force<S> operator*(const Motion<S>& V) const noexcept {
     return {I * V.w + H * V.v, H.transpose() * V.w + M * V.v};
   }
 };
 
 /// The same inertia about an origin from which the old one is seen at r along the axis i.
 template <int i, class S>
-void shift_along(const S& r, ArticulatedInertia<S>& A) noexcept {
+RD_INLINE void shift_along(const S& r, ArticulatedInertia<S>& A) noexcept {
   constexpr int j = (i + 1) % 3;
   constexpr int l = (i + 2) % 3;
   // H' = H + r× M, I' = I + r× Hᵀ − H' r×
@@ -238,27 +238,27 @@ struct Transform {
   bool branch;      ///< γ, e and b are present
 
   /// Rᵀ u: from the parent's axes to the body's.
-  [[nodiscard]] Vec3<S> to_child(const Vec3<S>& u) const noexcept {
+  [[nodiscard]] RD_INLINE Vec3<S> to_child(const Vec3<S>& u) const noexcept {
     return unrotate_z(c, s, unrotate_x(ca, sa, branch ? unrotate_z(cg, sg, u) : u));
   }
   /// R u: from the body's axes to the parent's.
-  [[nodiscard]] Vec3<S> to_parent(const Vec3<S>& u) const noexcept {
+  [[nodiscard]] RD_INLINE Vec3<S> to_parent(const Vec3<S>& u) const noexcept {
     const Vec3<S> t = rotate_x(ca, sa, rotate_z(c, s, u));
     return branch ? rotate_z(cg, sg, t) : t;
   }
   /// The body's origin in the parent's frame.
-  [[nodiscard]] Vec3<S> position() const noexcept {
+  [[nodiscard]] RD_INLINE Vec3<S> position() const noexcept {
     if (!branch) return {a, -d * sa, d * ca};
     return rotate_z(cg, sg, Vec3<S>(a, e - d * sa, b + d * ca));
   }
-  [[nodiscard]] Mat3<S> rotation() const noexcept {
+  [[nodiscard]] RD_INLINE Mat3<S> rotation() const noexcept {
     Mat3<S> R;
     R << to_parent(Vec3<S>::UnitX()), to_parent(Vec3<S>::UnitY()), to_parent(Vec3<S>::UnitZ());
     return R;
   }
 
   /// The parent's motion, seen at the body's origin in the body's axes.
-  [[nodiscard]] Motion<S> to_child(const Motion<S>& V) const noexcept {
+  [[nodiscard]] RD_INLINE Motion<S> to_child(const Motion<S>& V) const noexcept {
     Motion<S> t = V;
     if (branch) {
       t = {unrotate_z(cg, sg, V.w), unrotate_z(cg, sg, V.v)};
@@ -273,12 +273,12 @@ struct Transform {
     return {unrotate_z(c, s, t.w), unrotate_z(c, s, t.v)};
   }
   /// A motion of the body, seen at the parent's origin in the parent's axes.
-  [[nodiscard]] Motion<S> to_parent(const Motion<S>& V) const noexcept {
+  [[nodiscard]] RD_INLINE Motion<S> to_parent(const Motion<S>& V) const noexcept {
     const Motion<S> t = {to_parent(V.w), to_parent(V.v)};
     return {t.w, t.v + position().cross(t.w)};
   }
   /// A force on the body, about the parent's origin in the parent's axes.
-  [[nodiscard]] Force<S> to_parent(const Force<S>& F) const noexcept {
+  [[nodiscard]] RD_INLINE Force<S> to_parent(const Force<S>& F) const noexcept {
     Force<S> t = {rotate_z(c, s, F.n), rotate_z(c, s, F.f)};
     t.n[0] -= d * t.f[1];  // (0, 0, d) × f
     t.n[1] += d * t.f[0];
@@ -292,16 +292,16 @@ struct Transform {
     return {rotate_z(cg, sg, t.n), rotate_z(cg, sg, t.f)};
   }
   /// A force given about the parent's origin, about the body's origin in the body's axes.
-  [[nodiscard]] Force<S> to_child(const Force<S>& F) const noexcept {
+  [[nodiscard]] RD_INLINE Force<S> to_child(const Force<S>& F) const noexcept {
     return {to_child(Vec3<S>(F.n - position().cross(F.f))), to_child(F.f)};
   }
   /// R A Rᵀ
-  [[nodiscard]] Symmetric3<S> to_parent(const Symmetric3<S>& A) const noexcept {
+  [[nodiscard]] RD_INLINE Symmetric3<S> to_parent(const Symmetric3<S>& A) const noexcept {
     const Symmetric3<S> t = rotate_x(ca, sa, rotate_z(c, s, A));
     return branch ? rotate_z(cg, sg, t) : t;
   }
   /// The body's inertia about the parent's origin in the parent's axes.
-  [[nodiscard]] RigidInertia<S> to_parent(const RigidInertia<S>& A) const noexcept {
+  [[nodiscard]] RD_INLINE RigidInertia<S> to_parent(const RigidInertia<S>& A) const noexcept {
     RigidInertia<S> t = {A.m, rotate_z(c, s, A.h), rotate_z(c, s, A.I)};
     const S hz = t.h[2] + A.m * d;  // shift along z
     const S z = (t.h[2] + hz) * d;
@@ -328,7 +328,7 @@ struct Transform {
 
 /// The articulated inertia of a body about its parent's origin in the parent's axes.
 template <class S>
-[[nodiscard]] ArticulatedInertia<S> to_parent(const Transform<S>& X,
+[[nodiscard]] RD_INLINE ArticulatedInertia<S> to_parent(const Transform<S>& X,
                                               const ArticulatedInertia<S>& A) noexcept {
   ArticulatedInertia<S> t = {rotate_z(X.c, X.s, A.I), rotate<2>(X.c, X.s, A.H),
                              rotate_z(X.c, X.s, A.M)};
@@ -346,10 +346,10 @@ template <class S>
 struct Pose {
   Mat3<S> R;
   Vec3<S> p;
-  [[nodiscard]] static Pose identity() noexcept { return {Mat3<S>::Identity(), Vec3<S>::Zero()}; }
-  [[nodiscard]] Pose operator*(const Pose& o) const noexcept { return {R * o.R, R * o.p + p}; }
-  [[nodiscard]] Vec3<S> operator*(const Vec3<S>& u) const noexcept { return R * u + p; }
-  [[nodiscard]] Pose inverse() const noexcept {
+  [[nodiscard]] RD_INLINE static Pose identity() noexcept { return {Mat3<S>::Identity(), Vec3<S>::Zero()}; }
+  [[nodiscard]] RD_INLINE Pose operator*(const Pose& o) const noexcept { return {R * o.R, R * o.p + p}; }
+  [[nodiscard]] RD_INLINE Vec3<S> operator*(const Vec3<S>& u) const noexcept { return R * u + p; }
+  [[nodiscard]] RD_INLINE Pose inverse() const noexcept {
     return {R.transpose(), -(R.transpose() * p)};
   }
 };
