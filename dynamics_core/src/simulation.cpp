@@ -88,30 +88,27 @@ void unflatten(const Flat& x, State& state) {
   std::copy_n(x.begin() + state.q.size(), state.v.size(), state.v.data());
 }
 
-/// Steps until `end` exactly. `step` is the controller's proposal, not shortened by `end`.
+/// One try of a step that ends at `end` at the latest. `step` is the controller's proposal, which
+/// `end` does not shorten.
 template <class Stepper>
-void advance(Stepper& stepper, const System& system, const Workspace<double>& ws, double end,
-             double& step, Flat& x, Result& result) {
+void try_step(Stepper& stepper, const System& system, const Workspace<double>& ws, double end,
+              double shortest, double& step, Flat& x, Result& result) {
   State& state = result.state;
-  const double shortest = 8.0 * std::numeric_limits<double>::epsilon() * std::max(1.0, end);
-  while (end - state.t > shortest) {
-    const bool last = state.t + step >= end;
-    double dt = last ? end - state.t : step;
-    double t = state.t;
-    if (stepper.try_step(system, x, t, dt) != odeint::success) {
-      ++result.rejected;
-      step = dt;
-      if (!(step > shortest)) throw Failure{Status::not_converged};
-      continue;
-    }
-    ++result.steps;
-    step = last ? std::max(step, dt) : dt;
-    unflatten(x, state);
-    System::check(kinematics::normalize<double>(ws, state.q));
-    flatten(state, x);
-    state.t = t;
+  const bool last = state.t + step >= end - shortest;
+  double dt = last ? end - state.t : step;
+  double t = state.t;
+  if (stepper.try_step(system, x, t, dt) != odeint::success) {
+    ++result.rejected;
+    step = dt;
+    if (!(step > shortest)) throw Failure{Status::not_converged};
+    return;
   }
-  state.t = end;
+  ++result.steps;
+  step = last ? std::max(step, dt) : dt;
+  unflatten(x, state);
+  System::check(kinematics::normalize<double>(ws, state.q));
+  flatten(state, x);
+  state.t = last ? end : t;
 }
 
 template <class Stepper>
@@ -122,20 +119,27 @@ void run(Stepper stepper, const System& system, const Workspace<double>& ws,
   if (observer && !observer(result.state)) return;
   const double start = result.state.t;
   const double finish = start + options.duration;
+  const double shortest = 8.0 * std::numeric_limits<double>::epsilon() * std::max(1.0, finish);
+  const bool every_step = options.interval == 0.0;
   double step = options.first_step;
-  for (long k = 1; result.state.t < finish; ++k) {
-    const double mark = start + static_cast<double>(k) * options.interval;
+  double mark = start;
+  for (long k = 1; mark < finish; ++k) {
+    mark = every_step ? finish : start + static_cast<double>(k) * options.interval;
     // A last interval that round-off has left over is none.
-    const bool last = !(mark < finish - 1e-9 * options.interval);
-    advance(stepper, system, ws, last ? finish : mark, step, x, result);
-    if (observer && !observer(result.state)) return;
+    if (!(mark < finish - 1e-9 * options.interval)) mark = finish;
+    while (result.state.t < mark) {
+      const long steps = result.steps;
+      try_step(stepper, system, ws, mark, shortest, step, x, result);
+      const bool due = every_step ? result.steps > steps : result.state.t == mark;
+      if (due && observer && !observer(result.state)) return;
+    }
   }
 }
 
 [[nodiscard]] bool sensible(const Options& o) {
   return o.absolute_tolerance >= 0.0 && o.relative_tolerance >= 0.0 &&
          o.absolute_tolerance + o.relative_tolerance > 0.0 && std::isfinite(o.duration) &&
-         o.duration >= 0.0 && o.interval > 0.0 && o.first_step > 0.0;
+         o.duration >= 0.0 && o.interval >= 0.0 && o.first_step > 0.0;
 }
 
 template <class Stepper>

@@ -6,8 +6,10 @@
 /// forward dynamics and a function of its efforts; closed loops and other mechanisms bring their
 /// own. q̇ follows from q and v, so that floating joints keep unit quaternions.
 
+#include <array>
 #include <functional>
 #include <limits>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -201,8 +203,8 @@ struct State {
   Eigen::VectorXd v;
 };
 
-/// Is told of the start, of the end of every interval and of the end of the simulation. False ends
-/// it there.
+/// Is told of the start, of the end of every interval (or step, if the interval is zero) and of the
+/// end of the simulation. False ends it there.
 using Observer = std::function<bool(const State& state)>;
 
 struct Options {
@@ -210,9 +212,10 @@ struct Options {
   /// A step's error in each coordinate stays below absolute + relative · (|x| + |ẋ dt|).
   double absolute_tolerance = 1e-6;
   double relative_tolerance = 1e-6;
-  double duration = 1.0;                                       ///< s
-  double interval = std::numeric_limits<double>::infinity();  ///< s; steps end at its multiples
-  double first_step = 1e-3;                                    ///< s
+  double duration = 1.0;  ///< s
+  /// s; steps end at its multiples. Zero leaves them alone and has every step observed.
+  double interval = std::numeric_limits<double>::infinity();
+  double first_step = 1e-3;  ///< s
   long max_evaluations = 100'000'000;
 };
 
