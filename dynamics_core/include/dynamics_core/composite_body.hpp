@@ -26,17 +26,19 @@ template <class S>
   const Body<S>* body = ws.bodies.data();
   RigidInertia<S>* IC = ws.composite.data();
   for (int i = 0; i < ws.nb(); ++i) IC[i] = body[i].inertia;
-  M.setZero();
+  MatrixOut<S> H = start_symmetric<S>(ws, M);
   for (int i = ws.nb() - 1; i >= 0; --i) {
     const Body<S>& b = body[i];
+    S* column = H.data() + i * H.outerStride();
     Force<S> F = detail::unit_force<S>(b, IC[i]);
-    add_symmetric<S>(b, b, S((b.turns() ? F.n[2] : F.f[2]) + b.rotor), M);
+    column[i] = (b.turns() ? F.n[2] : F.f[2]) + b.rotor;
     for (int k = i, j = b.parent; j >= 0; k = j, j = body[j].parent) {  // Eq. 10, up to the base
       F = body[k].X.to_parent(F);
-      add_symmetric<S>(b, body[j], body[j].turns() ? F.n[2] : F.f[2], M);
+      column[j] = body[j].turns() ? F.n[2] : F.f[2];
     }
     if (b.parent >= 0) IC[b.parent] += b.X.to_parent(IC[i]);  // Eq. 9
   }
+  finish_symmetric<S>(ws, M);
   return Status::ok;
 }
 

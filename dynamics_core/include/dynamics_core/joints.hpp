@@ -82,21 +82,22 @@ void update_floating(const typename Workspace<S>::FloatingJoint& joint, Body<S>&
 /// Brings every X to the configuration q.
 template <class S>
 void update_joints(Workspace<S>& ws, VectorIn<S> q) noexcept {
-  S* angle = ws.angle.data();
+  const int n = ws.nb();
+  S* coordinate = ws.coordinate.data();
   S* sine = ws.sine.data();
   S* cosine = ws.cosine.data();
+  const auto* source = ws.sources.data();
+  for (int i = 0; i < n; ++i)
+    coordinate[i] = source[i].multiplier * q[source[i].q] + source[i].offset;
+  sincos_many(coordinate, sine, cosine, static_cast<int>(ws.coordinate.size()));
   Body<S>* body = ws.bodies.data();
-  for (int i = 0; i < ws.nb(); ++i) {
-    Body<S>& b = body[i];
-    if (b.floating()) continue;
-    const S x = b.mimic ? S(b.multiplier * q[b.q] + b.offset) : S(q[b.q] + b.offset);
-    (b.kind == Motions::revolute ? angle[i] : b.X.d) = x;
-  }
-  sincos_many(angle, sine, cosine, static_cast<int>(ws.angle.size()));
-  for (int i = 0; i < ws.nb(); ++i) {
-    if (body[i].kind != Motions::revolute) continue;
-    body[i].X.s = sine[i];
-    body[i].X.c = cosine[i];
+  for (int i = 0; i < n; ++i) {
+    if (body[i].kind == Motions::revolute) {
+      body[i].X.s = sine[i];
+      body[i].X.c = cosine[i];
+    } else if (body[i].kind == Motions::prismatic) {
+      body[i].X.d = coordinate[i];
+    }
   }
   for (const auto& joint : ws.floating) detail::update_floating<S>(joint, body[joint.body], q);
 }
@@ -147,6 +148,38 @@ RD_INLINE void add_effort(const Body<S>& b, const S& effort, VectorOut<S>& tau) 
   else
     tau[b.dof] = effort;
 }
+
+/// The matrix a recursion writes its elements (j, i) to, j an ancestor of i or i itself, by the
+/// numbers of the bodies. Without mimic joints those are the numbers of the coordinates, and it is
+/// M itself. finish_symmetric must follow.
+template <class S>
+[[nodiscard]] MatrixOut<S> start_symmetric(Workspace<S>& ws, MatrixOut<S>& M) noexcept {
+  MatrixOut<S> H = ws.has_mimic() ? MatrixOut<S>(ws.H) : M;
+  if (ws.branched()) H.setZero();
+  return H;
+}
+
+/// Completes M: the lower triangle, and mimic joints folded into the coordinate that they follow.
+template <class S>
+void finish_symmetric(Workspace<S>& ws, MatrixOut<S>& M) noexcept {
+  if (!ws.has_mimic()) {
+    S* m = M.data();
+    const Eigen::Index stride = M.outerStride();
+    for (Eigen::Index i = 1; i < M.rows(); ++i)
+      for (Eigen::Index j = 0; j < i; ++j) m[i + j * stride] = m[j + i * stride];
+    return;
+  }
+  const Body<S>* body = ws.bodies.data();
+  M.setZero();
+  for (int i = 0; i < ws.nb(); ++i) {
+    for (int j = i; j >= 0; j = body[j].parent) {
+      const S x = body[i].multiplier * body[j].multiplier * ws.H(j, i);
+      M(body[i].dof, body[j].dof) += x;
+      if (i != j) M(body[j].dof, body[i].dof) += x;
+    }
+  }
+}
+
 template <class S>
 RD_INLINE void add_symmetric(const Body<S>& bi, const Body<S>& bj, const S& h, MatrixOut<S>& M) noexcept {
   if (bi.shared || bj.shared) {

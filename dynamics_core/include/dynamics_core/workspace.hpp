@@ -22,7 +22,6 @@ struct Body {
   Transform<S> X;
   RigidInertia<S> inertia;
   S multiplier;
-  S offset;
   S rotor;          ///< reflected rotor inertia
   S pivot_scale;    ///< how large hᵀ I^C h of the subtree can be; pivots are judged against it
   int parent;
@@ -57,6 +56,8 @@ class Workspace {
   [[nodiscard]] int nq() const noexcept { return nq_; }
   [[nodiscard]] int nv() const noexcept { return nv_; }
   [[nodiscard]] bool has_mimic() const noexcept { return has_mimic_; }
+  /// False for a single serial chain.
+  [[nodiscard]] bool branched() const noexcept { return branched_; }
 
   /// Gravity in the world (root link) frame, m/s².
   void set_gravity(const Vec3<S>& g) noexcept { base_acceleration = -(X_WB.R.transpose() * g); }
@@ -94,8 +95,14 @@ class Workspace {
   std::vector<Force<S>> external;  ///< per body, about its origin in its axes
   bool has_external = false;
 
-  // --- joint angles, a whole number of blocks, bodies that do not turn at zero -------------------
-  std::vector<S> angle, sine, cosine;
+  // --- coordinates of the bodies, a whole number of blocks of sincos_many -------------------------
+  struct Source {  ///< a body's coordinate = multiplier · q + offset
+    int q;
+    S multiplier;
+    S offset;
+  };
+  std::vector<Source> sources;
+  std::vector<S> coordinate, sine, cosine;
 
   // --- scratch, per body -------------------------------------------------------------------------
   struct NewtonEuler {
@@ -155,13 +162,13 @@ class Workspace {
     Force<S> F;
     EulerInertia composite;  ///< of the subtree
     Vec3<S> s;               ///< from the tree's first origin to this one
-    int columns;             ///< where the axes of the path to this body begin in path_axes
+    int axes;                ///< where the axes of the path to this body begin in path_axes
     int depth;               ///< bodies on the path, itself not counted
-    int stride;              ///< length of a row of the path's axes, itself included, padded
+    int blocks;              ///< of four axes, its own included
     bool heavy;              ///< the subtree's composite has a mass
   };
   std::vector<GibbsAppell> gibbs_appell;
-  std::vector<S> path_axes;  ///< per body six rows: ∂ω̇/∂q̈ and ∂s̈/∂q̈ in its axes
+  std::vector<S> path_axes;  ///< ∂ω̇/∂q̈ and ∂s̈/∂q̈, in blocks of six rows by four joints
   VectorX<S> path_row;       ///< one row of M, by the bodies of a path
 
   // --- Cholesky ----------------------------------------------------------------------------------
@@ -216,6 +223,7 @@ class Workspace {
 
   // --- scratch in joint space --------------------------------------------------------------------
   MatrixX<S> M;       ///< nv × nv
+  MatrixX<S> H;       ///< nb × nb where there are mimic joints, else empty
   VectorX<S> bias;    ///< nv
   VectorX<S> zero_v;  ///< nv zeros
 
@@ -232,6 +240,7 @@ class Workspace {
   int nq_;
   int nv_;
   bool has_mimic_ = false;
+  bool branched_ = false;
 };
 
 // --- Implementation ------------------------------------------------------------------------------
@@ -300,7 +309,6 @@ Workspace<S>::Workspace(const Model& model)
     body.X = detail::cast<S>(b.X);
     body.inertia = detail::cast<S>(b.inertia);
     body.multiplier = S(b.multiplier);
-    body.offset = S(b.offset);
     body.rotor = S(b.rotor);
     body.pivot_scale = S(0);
     body.parent = b.parent;
@@ -315,6 +323,9 @@ Workspace<S>::Workspace(const Model& model)
     has_mimic_ = has_mimic_ || b.mimic;
     if (b.kind == Motions::floating_first)
       floating.push_back({static_cast<int>(bodies.size()), detail::cast<S>(b.origin), detail::quaternion<S>(b.origin.R)});
+    const bool has_source = b.kind == Motions::revolute || b.kind == Motions::prismatic;
+    sources.push_back({has_source ? b.q : 0, S(has_source ? b.multiplier : 0.0), S(b.offset)});
+    branched_ = branched_ || b.parent != static_cast<int>(bodies.size()) - 1;
     bodies.push_back(body);
   }
   for (const LinkInfo& l : model.links) {
@@ -327,7 +338,7 @@ Workspace<S>::Workspace(const Model& model)
   const auto n = bodies.size();
   external.assign(n, Force<S>::zero());
   const auto padded = (n + sincos_block - 1) / sincos_block * sincos_block;
-  angle.assign(padded, S(0));
+  coordinate.assign(padded, S(0));
   sine.assign(padded, S(0));
   cosine.assign(padded, S(1));
   newton_euler.resize(n);
@@ -453,7 +464,6 @@ void Workspace<S>::update_pivot_scales() noexcept {
 
 template <class S>
 void Workspace<S>::size_gibbs_appell() {
-  constexpr int lanes = 4;  // rows are padded, so that loops over them come out even
   gibbs_appell.resize(bodies.size());
   int size = 0;
   int longest = 0;
@@ -461,11 +471,11 @@ void Workspace<S>::size_gibbs_appell() {
     GibbsAppell& g = gibbs_appell[i];
     const int parent = bodies[i].parent;
     g.depth = parent < 0 ? 0 : gibbs_appell[static_cast<std::size_t>(parent)].depth + 1;
-    g.stride = (g.depth + lanes) / lanes * lanes;
-    g.columns = size;
+    g.blocks = g.depth / 4 + 1;
+    g.axes = size;
     g.heavy = false;
-    size += 6 * g.stride;
-    longest = g.stride > longest ? g.stride : longest;
+    size += 24 * g.blocks;
+    longest = g.blocks > longest ? g.blocks : longest;
   }
   for (std::size_t i = bodies.size(); i-- > 0;) {
     GibbsAppell& g = gibbs_appell[i];
@@ -474,7 +484,7 @@ void Workspace<S>::size_gibbs_appell() {
     if (parent >= 0 && g.heavy) gibbs_appell[static_cast<std::size_t>(parent)].heavy = true;
   }
   path_axes.assign(static_cast<std::size_t>(size), S(0));
-  path_row = VectorX<S>::Zero(longest);
+  path_row = VectorX<S>::Zero(4 * longest);
 }
 
 template <class S>
