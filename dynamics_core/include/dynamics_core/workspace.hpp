@@ -366,6 +366,7 @@ Workspace<S>::Workspace(const Model& model)
   udut.resize(n);
   for (std::size_t i = 0; i < n; ++i)
     udut[i].free_hinge = bodies[i].turns() && model.bodies[i].rotor == 0.0;
+  if (has_mimic_) H.setZero(nb_, nb_);
   moments_.resize(n);
   size_gibbs_appell();
   size_cholesky();
