@@ -26,7 +26,8 @@ Model robot(bool floating_base = false) {
   description.joints[3].mimic = Mimic{"joint_3", 0.5, 0.0};
   description.joints[1].damping = 0.25;
   description.joints[1].friction = 0.75;
-  for (int j = 0; j < 4; ++j) description.joints[static_cast<std::size_t>(j)].limits->effort = 10.0 + j;
+  for (int j = 0; j < 4; ++j)
+    description.joints[static_cast<std::size_t>(j)].limits->effort = 10.0 + j;
   ModelOptions options;
   options.floating_base = floating_base;
   return build_model(description, options);
@@ -66,12 +67,16 @@ TEST(ControlConfig, CommandsAllJointsOfOneDegreeOfFreedomByDefault) {
 }
 
 TEST(ControlConfig, RefusesJointsThatItCannotCommand) {
-  EXPECT_THAT(error_after([](Config& c) { c.joints = {"joint_1", "elbow"}; }),
+  EXPECT_THAT(error_after([](Config& c) {
+                c.joints = {"joint_1", "elbow"};
+              }),
               AllOf(StartsWith("joints = 'elbow'"), HasSubstr("no such"),
                     HasSubstr("'joint_1', 'joint_2', 'joint_3'")));
   EXPECT_THAT(error_after([](Config& c) { c.joints = {"finger"}; }),
               AllOf(HasSubstr("mimics 'joint_3'"), HasSubstr("name that one")));
-  EXPECT_THAT(error_after([](Config& c) { c.joints = {"joint_1", "joint_1"}; }),
+  EXPECT_THAT(error_after([](Config& c) {
+                c.joints = {"joint_1", "joint_1"};
+              }),
               AllOf(HasSubstr("joints = 'joint_1'"), HasSubstr("once")));
   const Model floating = robot(true);
   const std::string base = floating.joints[0].name;
@@ -99,9 +104,13 @@ TEST(ControlConfig, RefusesListsOfTheWrongLength) {
   EXPECT_THAT(error_after([](Config& c) { c.gains.resize(2); }),
               AllOf(StartsWith("gains = list of 2"), HasSubstr("each of the 3 joints")));
   EXPECT_THAT(error_after([](Config& c) { c.friction.resize(4); }), StartsWith("friction = "));
-  EXPECT_THAT(error_after([](Config& c) { c.effort_limits = {1.0, 2.0}; }),
+  EXPECT_THAT(error_after([](Config& c) {
+                c.effort_limits = {1.0, 2.0};
+              }),
               StartsWith("effort_limits = "));
-  EXPECT_THAT(error_after([](Config& c) { c.effort_rate_limits = {1.0, 2.0}; }),
+  EXPECT_THAT(error_after([](Config& c) {
+                c.effort_rate_limits = {1.0, 2.0};
+              }),
               StartsWith("effort_rate_limits = "));
 }
 
@@ -111,19 +120,43 @@ TEST(ControlConfig, RefusesNumbersOutOfRange) {
     std::function<void(Config&)> change;
   };
   const std::vector<Row> rows = {
-      {"gains.joint_1.p = -1", [](Config& c) { c.gains = {{-1.0, 0.0}}; }},
-      {"gains.joint_1.d = nan", [](Config& c) { c.gains = {{1.0, nan}}; }},
-      {"gains.joint_1.i = inf", [](Config& c) { c.gains = {{1.0, 1.0, infinity}}; }},
-      {"gains.joint_1.i_clamp = -2", [](Config& c) { c.gains = {{1.0, 1.0, 0.0, -2.0}}; }},
+      {"gains.joint_1.p = -1",
+       [](Config& c) {
+         c.gains = {{-1.0, 0.0}};
+       }},
+      {"gains.joint_1.d = nan",
+       [](Config& c) {
+         c.gains = {{1.0, nan}};
+       }},
+      {"gains.joint_1.i = inf",
+       [](Config& c) {
+         c.gains = {{1.0, 1.0, infinity}};
+       }},
+      {"gains.joint_1.i_clamp = -2",
+       [](Config& c) {
+         c.gains = {{1.0, 1.0, 0.0, -2.0}};
+       }},
       {"gains.joint_1.i = 3: mode feedforward has no integral",
-       [](Config& c) { c.gains = {{1.0, 1.0, 3.0}}; }},
+       [](Config& c) {
+         c.gains = {{1.0, 1.0, 3.0}};
+       }},
       {"friction.joint_1.viscous = -1", [](Config& c) { c.friction = {{-1.0}}; }},
-      {"friction.joint_1.coulomb = -1", [](Config& c) { c.friction = {{0.0, -1.0}}; }},
-      {"friction.joint_1.breakaway = 1", [](Config& c) { c.friction = {{0.0, 2.0, 1.0}}; }},
+      {"friction.joint_1.coulomb = -1",
+       [](Config& c) {
+         c.friction = {{0.0, -1.0}};
+       }},
+      {"friction.joint_1.breakaway = 1",
+       [](Config& c) {
+         c.friction = {{0.0, 2.0, 1.0}};
+       }},
       {"friction.joint_1.stribeck_velocity = 0",
-       [](Config& c) { c.friction = {{0.0, 1.0, 2.0, 0.0}}; }},
+       [](Config& c) {
+         c.friction = {{0.0, 1.0, 2.0, 0.0}};
+       }},
       {"friction.joint_1.transition = 0",
-       [](Config& c) { c.friction = {{0.0, 1.0, 2.0, 1.0, 0.0}}; }},
+       [](Config& c) {
+         c.friction = {{0.0, 1.0, 2.0, 1.0, 0.0}};
+       }},
       {"effort_limits.joint_1 = 0", [](Config& c) { c.effort_limits = {0.0}; }},
       {"effort_limits.joint_1 = nan", [](Config& c) { c.effort_limits = {nan}; }},
       {"effort_rate_limits.joint_1 = -5", [](Config& c) { c.effort_rate_limits = {-5.0}; }},

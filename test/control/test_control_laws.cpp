@@ -28,8 +28,7 @@ constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 struct Matrices {
   MatrixXd M, C;
   VectorXd g;
-  Matrices(const Model& model, const VectorXd& q, const VectorXd& v,
-           const Eigen::Vector3d& gravity)
+  Matrices(const Model& model, const VectorXd& q, const VectorXd& v, const Eigen::Vector3d& gravity)
       : M(model.nv, model.nv), C(model.nv, model.nv), g(model.nv) {
     Workspace<double> ws(model);
     ws.set_gravity(gravity);
@@ -114,8 +113,7 @@ TEST_P(Laws, PdWithGravity) {
 
 TEST_P(Laws, Feedforward) {
   const Matrices at = reference();
-  const VectorXd expected =
-      at.M * s.a_d + at.C * s.v_d + at.g + s.friction(s.v_d) + pd();
+  const VectorXd expected = at.M * s.a_d + at.C * s.v_d + at.g + s.friction(s.v_d) + pd();
   EXPECT_TRUE(close_to(s.effort(), expected, 1e-10));
 }
 
@@ -131,8 +129,8 @@ TEST_P(Laws, Passivity) {
   const Matrices at = measured();
   const VectorXd v_r = s.v_d + s.p().cwiseProduct(s.q_d - s.q);
   const VectorXd a_r = s.a_d + s.p().cwiseProduct(s.v_d - s.v);
-  const VectorXd expected = at.M * a_r + at.C * v_r + at.g + s.friction(v_r) +
-                            s.d().cwiseProduct(v_r - s.v);
+  const VectorXd expected =
+      at.M * a_r + at.C * v_r + at.g + s.friction(v_r) + s.d().cwiseProduct(v_r - s.v);
   EXPECT_TRUE(close_to(s.effort(), expected, 1e-10));
 }
 
@@ -226,7 +224,8 @@ TEST(PassivityEffort, LeavesTheWorkspaceAsItWas) {
   VectorXd huge = tree.v;
   huge[0] = infinity;
   EXPECT_EQ(passivity_effort(ws, scratch, tree.q, tree.v, huge, tree.a, tau), Status::not_finite);
-  EXPECT_EQ(passivity_effort(ws, scratch, tree.q, tree.v, VectorXd(VectorXd::Zero(tree.model.nv + 1)), tree.a, tau),
+  EXPECT_EQ(passivity_effort(ws, scratch, tree.q, tree.v,
+                             VectorXd(VectorXd::Zero(tree.model.nv + 1)), tree.a, tau),
             Status::wrong_size);
   EXPECT_EQ(ws.base_acceleration, before);
 }
@@ -575,9 +574,9 @@ TEST(Limits, ClampThenRate) {
     bool effort_limited, rate_limited;
   };
   const std::vector<Row> rows = {
-      {0.5, 0.5, false, false}, {3.0, 1.5, false, true},   {3.0, 2.5, false, true},
-      {3.0, 3.0, false, false}, {80.0, 4.0, true, true},   {80.0, 5.0, true, false},
-      {80.0, 5.0, true, false}, {-80.0, 4.0, true, true},  {3.5, 3.5, false, false},
+      {0.5, 0.5, false, false}, {3.0, 1.5, false, true},  {3.0, 2.5, false, true},
+      {3.0, 3.0, false, false}, {80.0, 4.0, true, true},  {80.0, 5.0, true, false},
+      {80.0, 5.0, true, false}, {-80.0, 4.0, true, true}, {3.5, 3.5, false, false},
   };
   std::uint64_t effort_cycles = 0;
   std::uint64_t rate_cycles = 0;

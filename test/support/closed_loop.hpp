@@ -29,7 +29,10 @@ inline dynamics_core::RobotDescription random_arm(unsigned seed, int joints = 7,
 class SimulatedRobot {
  public:
   explicit SimulatedRobot(const dynamics_core::Model& model)
-      : ws(model), q(model.neutral()), v(Eigen::VectorXd::Zero(model.nv)), friction_(model),
+      : ws(model),
+        q(model.neutral()),
+        v(Eigen::VectorXd::Zero(model.nv)),
+        friction_(model),
         step_(ws) {}
   SimulatedRobot(const SimulatedRobot&) = delete;
   SimulatedRobot& operator=(const SimulatedRobot&) = delete;

@@ -86,9 +86,9 @@ template <class T>
 void expand(const char* parameter, std::vector<T>& list, std::size_t size) {
   if (list.size() == 1) list.resize(size, list.front());
   if (list.size() != size)
-    throw ConfigError(parameter, "list of " + std::to_string(list.size()),
-                      "give one element, or one for each of the " + std::to_string(size) +
-                          " joints");
+    throw ConfigError(
+        parameter, "list of " + std::to_string(list.size()),
+        "give one element, or one for each of the " + std::to_string(size) + " joints");
 }
 
 void require(bool holds, const std::string& parameter, double value, const char* remedy) {

@@ -248,7 +248,8 @@ Status Controller::run_law() noexcept {
   return Status::out_of_range;
 }
 
-/// First the effort limit, then the rate limit, so that the way back from a limit is smooth as well.
+/// First the effort limit, then the rate limit, so that the way back from a limit is smooth as
+/// well.
 void Controller::limit(double step) noexcept {
   const double ramp = start_ramp_.value();
   for (std::size_t j = 0; j < limits_.size(); ++j)
@@ -278,8 +279,8 @@ void Controller::integrate(double step) noexcept {
     const Gains& gains = config_.gains[static_cast<std::size_t>(j)];
     const double missing = ramp * effort_[j] - last_.effort[j];  // what the limits took away
     if (missing * e_[j] > 0.0) continue;
-    integral_[j] = std::clamp(integral_[j] + ramp * gains.i * e_[j] * step, -gains.i_clamp,
-                              gains.i_clamp);
+    integral_[j] =
+        std::clamp(integral_[j] + ramp * gains.i * e_[j] * step, -gains.i_clamp, gains.i_clamp);
   }
 }
 
@@ -342,8 +343,8 @@ Status Controller::passivity() noexcept {
   put(v_, model_v_);
   put(v_r_, model_v_r_);
   put(a_r_, model_a_);
-  const Status s = passivity_effort<double>(ws_, scratch_, model_q_, model_v_, model_v_r_,
-                                            model_a_, model_effort_);
+  const Status s = passivity_effort<double>(ws_, scratch_, model_q_, model_v_, model_v_r_, model_a_,
+                                            model_effort_);
   get_effort();
   add_friction(v_r_);
   for (Eigen::Index j = 0; j < n_; ++j)

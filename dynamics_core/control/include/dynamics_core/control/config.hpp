@@ -32,9 +32,9 @@ class ConfigError : public std::runtime_error {
 enum class Mode {
   gravity_compensation,  ///< g(q)
   feedforward,           ///< what `compensation` says, + p e + d ė
-  computed_torque,       ///< inverse dynamics at (q, v, a_d + p e + d ė + ∫ i e dt) + friction(v_d)
-  passivity,             ///< M a_r + C v_r + g + friction(v_r) + d s, s = v_r − v, v_r = v_d + p e
-  pass_through,          ///< q_d, v_d and what `compensation` says, for a drive with its own loop
+  computed_torque,  ///< inverse dynamics at (q, v, a_d + p e + d ė + ∫ i e dt) + friction(v_d)
+  passivity,        ///< M a_r + C v_r + g + friction(v_r) + d s, s = v_r − v, v_r = v_d + p e
+  pass_through,     ///< q_d, v_d and what `compensation` says, for a drive with its own loop
 };
 
 /// What `feedforward` and `pass_through` know of the robot.
@@ -57,7 +57,8 @@ enum class Missing {
 [[nodiscard]] std::optional<Compensation> find_compensation(std::string_view name) noexcept;
 [[nodiscard]] std::optional<Missing> find_missing(std::string_view name) noexcept;
 
-/// Gains of one joint. Their units depend on the law; for a sliding joint read m for rad, N for N·m.
+/// Gains of one joint. Their units depend on the law; for a sliding joint read m for rad, N for
+/// N·m.
 ///
 ///     mode             p            d              i        i_clamp
 ///     feedforward      N·m/rad      N·m·s/rad      –        –
@@ -101,7 +102,7 @@ struct Config {
   std::optional<Eigen::Vector3d> gravity;     ///< m/s², in the root link's frame; else the model's
   bool hardware_compensates_gravity = false;  ///< leaves g out of every law
 
-  double soft_start = 0.5;         ///< s in which the effort ramps in after activation; zero: at once
+  double soft_start = 0.5;  ///< s in which the effort ramps in after activation; zero: at once
   double reference_timeout = 0.1;  ///< s; without a new reference for longer: hold. Zero: never
   int max_held_cycles = 5;         ///< as many cycles without a usable state in a row are bridged
   double max_dt = 0.1;             ///< s; a longer period is taken for a jump of the clock

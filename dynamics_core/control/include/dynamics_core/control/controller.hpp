@@ -11,10 +11,10 @@
 ///     control::Controller controller(model, config);
 ///     control::Command command = controller.make_command();
 ///
-///     if (controller.activate({q, v}) == control::State::inactive) return;  // q or v is not finite
-///     while (running) {                            // real-time safe from here on
-///       if (controller.update({q, v}, {q_d, v_d, a_d}, dt, command) == control::State::fault) break;
-///       drives.send(command.effort);
+///     if (controller.activate({q, v}) == control::State::inactive) return;  // q or v is not
+///     finite while (running) {                            // real-time safe from here on
+///       if (controller.update({q, v}, {q_d, v_d, a_d}, dt, command) == control::State::fault)
+///       break; drives.send(command.effort);
 ///     }
 ///
 /// docs/control_laws.md has the laws, the parameters and what happens when something goes wrong;
@@ -36,14 +36,15 @@ namespace dynamics_core::control {
 
 /// What the limits did to one joint.
 struct LimitReport {
-  bool effort_limited = false;  ///< in the last cycle, by the effort limit
-  bool rate_limited = false;    ///< in the last cycle, by the rate limit
+  bool effort_limited = false;              ///< in the last cycle, by the effort limit
+  bool rate_limited = false;                ///< in the last cycle, by the rate limit
   std::uint64_t effort_limited_cycles = 0;  ///< since reset()
   std::uint64_t rate_limited_cycles = 0;    ///< since reset()
 };
 
-/// A control law with its limits, its faults and its memory. All memory is taken in the constructor;
-/// every other member function is real-time safe. All of them belong to one thread at a time.
+/// A control law with its limits, its faults and its memory. All memory is taken in the
+/// constructor; every other member function is real-time safe. All of them belong to one thread at
+/// a time.
 class Controller {
  public:
   /// Throws ConfigError. The model is not needed any longer afterwards.
@@ -54,8 +55,8 @@ class Controller {
   [[nodiscard]] const std::vector<std::string>& joints() const noexcept { return config_.joints; }
   [[nodiscard]] Eigen::Index size() const noexcept { return n_; }
   /// The model's other joints of one degree of freedom, in the order of Measurement::others. They
-  /// stand still wherever they are. Planar and floating joints stay where the model has them; a base
-  /// that tilts is told through set_gravity().
+  /// stand still wherever they are. Planar and floating joints stay where the model has them; a
+  /// base that tilts is told through set_gravity().
   [[nodiscard]] const std::vector<std::string>& other_joints() const noexcept { return others_; }
   /// The configuration in use, with every list filled in.
   [[nodiscard]] const Config& config() const noexcept { return config_; }
@@ -63,8 +64,9 @@ class Controller {
   [[nodiscard]] Command make_command() const;
 
   // --- the cycle ---------------------------------------------------------------------------------
-  /// From inactive: at rest at the measured position, the effort ramping in from zero. A measurement
-  /// that cannot be used is counted and leaves the controller inactive. In any other state: nothing.
+  /// From inactive: at rest at the measured position, the effort ramping in from zero. A
+  /// measurement that cannot be used is counted and leaves the controller inactive. In any other
+  /// state: nothing.
   State activate(const Measurement& measurement) noexcept;
   /// Effort 0 from the next update() on. A fault stays a fault.
   State deactivate() noexcept;
@@ -164,13 +166,13 @@ class Controller {
   Ramp start_ramp_;
   PayloadRamp payload_ramp_;
 
-  Eigen::VectorXd q_, v_, e_, ed_;    ///< n
-  Eigen::VectorXd integral_;          ///< ∫ i e dt, so that a new gain i makes no step
-  Eigen::VectorXd effort_;            ///< of the law, before ramp and limits
-  Command last_;                      ///< the last safe command
-  Eigen::VectorXd model_q_;           ///< nq
+  Eigen::VectorXd q_, v_, e_, ed_;  ///< n
+  Eigen::VectorXd integral_;        ///< ∫ i e dt, so that a new gain i makes no step
+  Eigen::VectorXd effort_;          ///< of the law, before ramp and limits
+  Command last_;                    ///< the last safe command
+  Eigen::VectorXd model_q_;         ///< nq
   Eigen::VectorXd model_v_, model_a_, model_v_r_, model_effort_;  ///< nv; zero for other joints
-  Eigen::VectorXd v_r_, a_r_;         ///< n
+  Eigen::VectorXd v_r_, a_r_;                                     ///< n
 };
 
 }  // namespace dynamics_core::control

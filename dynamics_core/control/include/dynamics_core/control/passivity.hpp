@@ -1,7 +1,8 @@
 #pragma once
 
-/// M(q) a_r + C(q, v) v_r + g(q), the model's part of Slotine and Li's law ("On the Adaptive Control
-/// of Robot Manipulators", Int. J. Robotics Research 6(3), 1987), in O(n) and without a matrix.
+/// M(q) a_r + C(q, v) v_r + g(q), the model's part of Slotine and Li's law ("On the Adaptive
+/// Control of Robot Manipulators", Int. J. Robotics Research 6(3), 1987), in O(n) and without a
+/// matrix.
 ///
 /// C is Christoffel's, for which dM/dt − 2C is skew-symmetric, as the proof of stability wants it.
 /// C(q, v) u is then symmetric and linear in v and u, so that the inverse dynamics, which knows it

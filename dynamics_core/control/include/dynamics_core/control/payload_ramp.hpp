@@ -10,8 +10,9 @@
 namespace dynamics_core::control {
 
 /// Moves the load of each link from what it is to what it shall be. Mass, first moment and inertia
-/// about the link's origin change in proportion, so that every effort, linear in them, runs straight
-/// from the old value to the new one, and each load in between is as physical as the two ends.
+/// about the link's origin change in proportion, so that every effort, linear in them, runs
+/// straight from the old value to the new one, and each load in between is as physical as the two
+/// ends.
 class PayloadRamp {
  public:
   /// Room for the links of the model.

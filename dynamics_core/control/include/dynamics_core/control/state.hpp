@@ -68,9 +68,8 @@ enum class Event {
   bad_result,         ///< the law's effort was not finite, or could not be computed or written
 };
 
-inline constexpr std::array<State, 5> all_states = {State::inactive, State::holding_position,
-                                                    State::running, State::holding_command,
-                                                    State::fault};
+inline constexpr std::array<State, 5> all_states = {
+    State::inactive, State::holding_position, State::running, State::holding_command, State::fault};
 inline constexpr std::array<Event, 5> all_events = {Event::bad_measurement, Event::bad_reference,
                                                     Event::reference_timeout, Event::bad_clock,
                                                     Event::bad_result};
