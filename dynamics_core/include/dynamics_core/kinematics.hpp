@@ -344,7 +344,7 @@ void exponential(const Vec3<S>& phi, const Vec3<S>& u, Quaternion<S>& dq, Vec3<S
   S cos_half;
   sincos(half, sin_half, cos_half);
   const S sinc = safe_ratio(sin_half, angle, S(0.5));  // sin(θ/2)/θ
-  dq << sinc * phi, cos_half;
+  dq = {sinc * phi[0], sinc * phi[1], sinc * phi[2], cos_half};
   const Vec3<S> t = phi.cross(u);
   // (θ − sin θ)/θ³ loses digits as θ falls, no faster than the θ² it multiplies.
   const S third = safe_ratio(S(angle - S(2) * sin_half * cos_half), S(angle * angle * angle),
@@ -370,8 +370,8 @@ template <class S>
       if (!detail::unit_quaternion<S>(q, b.q + 3, unit)) return Status::out_of_range;
       const Vec3<S> w = v.template segment<3>(b.dof);
       const Vec3<S> u = v.template segment<3>(b.dof + 3);
-      detail::Quaternion<S> half;
-      half << S(0.5) * w, S(0);
+      const S h(0.5);
+      const detail::Quaternion<S> half(h * w[0], h * w[1], h * w[2], S(0));
       const detail::Quaternion<S> given = q.template segment<4>(b.q + 3);
       q_rate.template segment<3>(b.q) = detail::rotate<S>(unit, u);
       q_rate.template segment<4>(b.q + 3) =
