@@ -346,30 +346,41 @@ void add_to_parent(const Transform<S>& X, bool heavy, const EulerInertia<S>& A,
     h = rotate_z(X.cg, X.sg, k);
     J = rotate_z(X.cg, X.sg, J);
   }
-  parent.h += h;
+  parent.h[0] += h[0];
+  parent.h[1] += h[1];
+  parent.h[2] += h[2];
   parent.J += J;
 }
 
 template <class S>
 using Lanes = Eigen::Array<S, 4, 1>;
 
-/// Three rows of the path's axes, from the parent's frame to the body's (§4.2, step 3).
-template <class S>
-void turn_rows(const Transform<S>& X, const S* from, int from_stride, S* to,
-               int to_stride) noexcept {
-  for (int k = 0; k < from_stride; k += 4) {
-    Lanes<S> x = Eigen::Map<const Lanes<S>>(from + k);
-    Lanes<S> y = Eigen::Map<const Lanes<S>>(from + from_stride + k);
-    Lanes<S> z = Eigen::Map<const Lanes<S>>(from + 2 * from_stride + k);
-    if (X.branch) {
-      const Lanes<S> t = X.cg * x + X.sg * y;
-      y = X.cg * y - X.sg * x;
-      x = t;
-    }
-    const Lanes<S> u = X.ca * y + X.sa * z;
-    Eigen::Map<Lanes<S>>{to + k} = X.c * x + X.s * u;
-    Eigen::Map<Lanes<S>>{to + to_stride + k} = X.c * u - X.s * x;
-    Eigen::Map<Lanes<S>>{to + 2 * to_stride + k} = X.ca * z - X.sa * y;
+/// Three rows of four axes, from the parent's frame to the body's (§4.2, step 3).
+template <bool branch, class S>
+[[gnu::always_inline]] inline void turn_rows(const Transform<S>& X, const S* from, S* to) noexcept {
+  using From = Eigen::Map<const Lanes<S>>;
+  using To = Eigen::Map<Lanes<S>>;
+  Lanes<S> x = From(from);
+  Lanes<S> y = From(from + 4);
+  const Lanes<S> z = From(from + 8);
+  if constexpr (branch) {
+    const Lanes<S> t = X.cg * x + X.sg * y;
+    y = X.cg * y - X.sg * x;
+    x = t;
+  }
+  const Lanes<S> u = X.ca * y + X.sa * z;
+  const Lanes<S> v = X.c * x + X.s * u;
+  const Lanes<S> w = X.c * u - X.s * x;
+  To{to} = v;
+  To{to + 4} = w;
+  To{to + 8} = X.ca * z - X.sa * y;
+}
+template <bool branch, class S>
+[[gnu::always_inline]] inline void turn_axes(const Transform<S>& X, const S* from, int blocks,
+                                             S* to) noexcept {
+  for (int k = 0; k < blocks; ++k, from += 24, to += 24) {
+    turn_rows<branch, S>(X, from, to);
+    turn_rows<branch, S>(X, from + 12, to + 12);
   }
 }
 
@@ -377,55 +388,89 @@ void turn_rows(const Transform<S>& X, const S* from, int from_stride, S* to,
 /// one and the same point, the first body's origin. As the point never changes, the axes need only
 /// turn on their way to the tips, where the paper carries one vector s_kj per pair of bodies.
 template <class S>
-void set_path(const Body<S>& b, const Link<S>* parent, S* axes, Link<S>& l) noexcept {
-  S* own = axes + l.columns;
-  if (parent == nullptr) {
-    l.s = Vec3<S>::Zero();
-  } else {
-    const Transform<S>& X = b.X;
-    Vec3<S> s = parent->s;
-    if (X.branch)
-      s += rotate_z(X.cg, X.sg, Vec3<S>(X.a, X.e, X.b));
-    else
-      s[0] += X.a;
-    l.s = X.to_child(s);
-    l.s[2] += X.d;
-    const S* from = axes + parent->columns;
-    turn_rows<S>(X, from, parent->stride, own, l.stride);
-    turn_rows<S>(X, from + 3 * parent->stride, parent->stride, own + 3 * l.stride, l.stride);
-  }
+[[gnu::always_inline]] inline void set_path(const Body<S>& b, const Link<S>* parent, S* axes,
+                                            Link<S>& l) noexcept {
   const S one(1);
   const S zero(0);
-  const bool turns = b.turns();
-  own += l.depth;
+  S* own = axes + l.axes;
+  Vec3<S> s(zero, zero, zero);
+  if (parent != nullptr) {
+    const Transform<S>& X = b.X;
+    const Vec3<S>& ps = parent->s;
+    if (X.branch) {
+      turn_axes<true, S>(X, axes + parent->axes, parent->blocks, own);
+      s = X.to_child(Vec3<S>(ps + rotate_z(X.cg, X.sg, Vec3<S>(X.a, X.e, X.b))));
+    } else {
+      turn_axes<false, S>(X, axes + parent->axes, parent->blocks, own);
+      s = turn<false, S>(X, ps[0] + X.a, ps[1], ps[2]);
+    }
+    s[2] += X.d;
+  }
+  put<S>(s, l.s);
+  own += l.depth / 4 * 24 + l.depth % 4;
   own[0] = zero;
-  own[l.stride] = zero;
-  own[2 * l.stride] = turns ? one : zero;
-  own[3 * l.stride] = turns ? l.s[1] : zero;
-  own[4 * l.stride] = turns ? S(-l.s[0]) : zero;
-  own[5 * l.stride] = turns ? zero : one;
+  own[4] = zero;
+  const bool turns = b.turns();
+  own[8] = turns ? one : zero;
+  own[12] = turns ? s[1] : zero;
+  own[16] = turns ? S(-s[0]) : zero;
+  own[20] = turns ? zero : one;
 }
 
-/// The force that gives the composite a unit acceleration along the body's axis, about the body's
-/// origin: ψ z and φ~ z of step 7 (Eq. 22) for a hinge, φ~ᵀ z and m z for a slide.
+/// D_jk of the body j and all k on its path, and D_jj (§4.2, steps 6 and 7): the force that gives
+/// the composite a unit acceleration along the body's axis, ψ z and φ~ z (Eq. 22) for a hinge,
+/// φ~ᵀ z and m z for a slide, times the axes.
 template <class S>
-[[nodiscard]] Force<S> unit_force(const Body<S>& b, const EulerInertia<S>& A) noexcept {
-  const S zero(0);
-  if (b.turns())
-    return {{-A.J.xz, -A.J.yz, A.J.xx + A.J.yy}, {-A.h[1], A.h[0], zero}};
-  return {{A.h[1], -A.h[0], zero}, {zero, zero, A.m}};
+[[nodiscard, gnu::always_inline]] inline S path_products(const Body<S>& b, const Link<S>& l,
+                                                         const S* axes, S* row) noexcept {
+  const EulerInertia<S>& A = l.composite;
+  const Vec3<S>& s = l.s;
+  const S* own = axes + l.axes;
+  const S* end = row + l.depth;
+  const S hx = A.h[0];
+  const S hy = A.h[1];
+  const auto at = [&](int r) { return Eigen::Map<const Lanes<S>>(own + 4 * r); };
+  if (b.turns()) {  // the force (−h_y, h_x, 0), its moment about the point the axes refer to
+    const S Izz = A.J.xx + A.J.yy;
+    const S nx = -A.J.xz - s[2] * hx;
+    const S ny = -A.J.yz - s[2] * hy;
+    const S nz = Izz + s[0] * hx + s[1] * hy;
+    for (; row < end; row += 4, own += 24)
+      Eigen::Map<Lanes<S>>{row} = at(0) * nx + at(1) * ny + at(2) * nz + at(4) * hx - at(3) * hy;
+    return Izz;
+  }
+  const S m = A.m;  // the force (0, 0, m)
+  const S nx = hy + s[1] * m;
+  const S ny = -hx - s[0] * m;
+  for (; row < end; row += 4, own += 24)
+    Eigen::Map<Lanes<S>>{row} = at(0) * nx + at(1) * ny + at(5) * m;
+  return m;
 }
 
-/// D_jk of the body j and all k on its path (§4.2, step 7).
+/// Puts the products of one body into M.
 template <class S>
-void path_products(const Link<S>& l, const Force<S>& F, const S* axes, S* row) noexcept {
-  const Vec3<S> n = F.n + l.s.cross(F.f);  // about the point the axes refer to
-  const S* own = axes + l.columns;
-  const int stride = l.stride;
-  for (int k = 0; k < l.depth; k += 4) {
-    const auto at = [&](int r) { return Eigen::Map<const Lanes<S>>(own + r * stride + k); };
-    Eigen::Map<Lanes<S>>{row + k} = at(0) * n[0] + at(1) * n[1] + at(2) * n[2] + at(3) * F.f[0] +
-                                    at(4) * F.f[1] + at(5) * F.f[2];
+[[gnu::always_inline]] inline void scatter(const Workspace<S>& ws, int i, const S& diagonal,
+                                           const S* row, MatrixOut<S>& M) noexcept {
+  const Body<S>* body = ws.bodies.data();
+  const Body<S>& b = body[i];
+  int k = ws.gibbs_appell.data()[i].depth;
+  if (ws.has_mimic()) {
+    add_symmetric<S>(b, b, diagonal, M);
+    for (int j = b.parent; j >= 0; j = body[j].parent)
+      add_symmetric<S>(b, body[j], row[--k], M);
+    return;
+  }
+  const Eigen::Index stride = M.outerStride();
+  S* column = M.data() + b.dof * stride;
+  S* line = M.data() + b.dof;
+  column[b.dof] = diagonal;
+  if (ws.dense_mass_matrix) {  // the path's coordinates are all before this one
+    for (int j = 0; j < k; ++j, line += stride) column[j] = *line = row[j];
+    return;
+  }
+  for (int j = b.parent; j >= 0; j = body[j].parent) {
+    const int dof = body[j].dof;
+    column[dof] = line[dof * stride] = row[--k];
   }
 }
 
@@ -438,20 +483,20 @@ void hessian(Workspace<S>& ws, MatrixOut<S>& M) noexcept {
   S* row = ws.path_row.data();
   const int n = ws.nb();
   for (int i = 0; i < n; ++i) {
-    link[i].composite = link[i].own;
-    set_path<S>(body[i], body[i].parent < 0 ? nullptr : &link[body[i].parent], axes, link[i]);
+    Link<S>& l = link[i];
+    l.composite.m = l.own.m;
+    put<S>(l.own.h, l.composite.h);
+    l.composite.J = l.own.J;
+    set_path<S>(body[i], body[i].parent < 0 ? nullptr : &link[body[i].parent], axes, l);
   }
-  M.setZero();
+  if (ws.has_mimic() || !ws.dense_mass_matrix) M.setZero();
   for (int i = n - 1; i >= 0; --i) {
     const Body<S>& b = body[i];
-    Link<S>& l = link[i];
-    const Force<S> F = unit_force<S>(b, l.composite);
-    add_symmetric<S>(b, b, S((b.turns() ? F.n[2] : F.f[2]) + b.rotor), M);
-    if (b.parent < 0) continue;
-    path_products<S>(l, F, axes, row);
-    for (int j = b.parent; j >= 0; j = body[j].parent)
-      add_symmetric<S>(b, body[j], row[link[j].depth], M);
-    add_to_parent<S>(b.X, l.heavy, l.composite, link[b.parent].composite);
+    const Link<S>& l = link[i];
+    const S diagonal = path_products<S>(b, l, axes, row) + b.rotor;
+    scatter<S>(ws, i, diagonal, row, M);
+    if (b.parent >= 0)
+      add_to_parent<S>(b.X, l.heavy, l.composite, link[b.parent].composite);
   }
 }
 
