@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "dynamics_core/composite_body.hpp"
+#include "dynamics_core/counting.hpp"
 #include "dynamics_core/newton_euler.hpp"
 #include "support/planar_arm.hpp"
 #include "support/trees.hpp"
@@ -117,6 +118,28 @@ TEST(DeNocInverseDynamics, SinglePrecisionIsTheSameText) {
   ASSERT_EQ(denoc::mass_matrix(ws, t.q, expected_M), Status::ok);
   ASSERT_EQ(denoc::mass_matrix(wf, q, M), Status::ok);
   EXPECT_TRUE(close_to(MatrixXd(M.cast<double>()), expected_M, 2e-5));
+}
+
+/// Saha 1999, Table 1: (120n − 44) multiplications and (97n − 55) additions for n hinges.
+TEST(DeNocInverseDynamics, NeedsFewerOperationsThanThePaper) {
+  for (int n = 2; n <= 12; ++n) {
+    support::Random random(5);
+    support::RandomOptions options;
+    options.joints = n;
+    Workspace<Counted> ws(build_model(random.robot(options)));
+    const auto input = [&] {
+      VectorX<Counted> x(n);
+      for (Counted& x_i : x) x_i = Counted::variable(random.uniform(0.1, 1.0));
+      return x;
+    };
+    Counted::forget();
+    const VectorX<Counted> q = input(), v = input(), a = input();
+    VectorX<Counted> tau(n);
+    ASSERT_EQ(denoc::inverse_dynamics(ws, q, v, a, tau), Status::ok);
+    const OperationCount count = Counted::count(tau);
+    EXPECT_LE(count.multiplications + count.divisions, 120 * n - 44) << "n = " << n;
+    EXPECT_LE(count.additions, 97 * n - 55) << "n = " << n;
+  }
 }
 
 TEST(DeNoc, RefusesBadArguments) {

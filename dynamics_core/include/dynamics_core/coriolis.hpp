@@ -49,10 +49,11 @@ void rates(Workspace<S>& ws, VectorIn<S> v) noexcept {
     Motion<S> V = Motion<S>::zero();  // of the origin, less the velocity of the parent's C
     if (b.parent >= 0) {
       const Vec3<S>& w = ws.denoc_composite.data()[b.parent].w;
-      V = {b.X.to_child(w), b.X.to_child(Vec3<S>(w.cross(offset<S>(ws, i))))};
+      V = {b.X.to_child(w), b.X.to_child(Vec3<S>(w.cross(ws.denoc.data()[i].r)))};
     }
     add_joint_velocity<S>(b, v, V);
     c.w = V.w;
+    if (b.parent < 0) continue;
     c.s_dot = b.X.to_parent(Vec3<S>(V.v + V.w.cross(ws.denoc.data()[i].d)));
   }
 }
@@ -92,7 +93,8 @@ void add_to_parent(Workspace<S>& ws, int i) noexcept {
 
 /// ṗ = Ω p: both parts of p turn with the body.
 template <class S>
-[[nodiscard]] Motion<S> axis_rate(const Body<S>& b, const Vec3<S>& d, const Vec3<S>& w) noexcept {
+[[nodiscard]] RD_INLINE Motion<S> axis_rate(const Body<S>& b, const Vec3<S>& d,
+                                            const Vec3<S>& w) noexcept {
   const Vec3<S> e_dot(w[1], -w[0], S(0));
   if (!b.turns()) return {Vec3<S>::Zero(), e_dot};
   return {e_dot, w.cross(lever<S>(d))};

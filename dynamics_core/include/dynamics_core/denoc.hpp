@@ -15,20 +15,18 @@ namespace dynamics_core::denoc {
 
 namespace detail {
 
-/// From the parent's mass centre to the body's origin, in the parent's axes; at the base, from the
-/// base's origin.
+/// Brings r, from the parent's mass centre to the body's origin in the parent's axes, to the
+/// configuration. It is a constant but for slides and floating joints.
 template <class S>
-[[nodiscard]] Vec3<S> offset(const Workspace<S>& ws, int i) noexcept {
+RD_INLINE void update_offset(Workspace<S>& ws, int i) noexcept {
   const Body<S>& b = ws.bodies.data()[i];
-  if (b.parent < 0) return b.X.position();
-  if (b.kind != Motions::prismatic && b.kind != Motions::floating_first)
-    return ws.denoc.data()[i].r;
-  return b.X.position() - ws.denoc.data()[b.parent].d;
+  if (b.parent < 0 || (b.kind != Motions::prismatic && b.kind != Motions::floating_first)) return;
+  ws.denoc.data()[i].r = b.X.position() - ws.denoc.data()[b.parent].d;
 }
 
 /// W = ω̇× + ω×ω×, the second derivative of a vector u fixed in the body: ü = W u.
 template <class S>
-[[nodiscard]] Mat3<S> second_rate(const Vec3<S>& w, const Vec3<S>& w_dot) noexcept {
+[[nodiscard]] RD_INLINE Mat3<S> second_rate(const Vec3<S>& w, const Vec3<S>& w_dot) noexcept {
   const S xx = w[0] * w[0];
   const S yy = w[1] * w[1];
   const S zz = w[2] * w[2];
@@ -42,52 +40,58 @@ template <class S>
   return W;
 }
 
-/// t and ṫ of one body, without the linear velocity, which no wrench depends on (§5.1, forward).
+/// What the joint adds to ω, ω̇ and v̇ of the body's origin.
+template <bool with_acceleration, class S>
+RD_INLINE void add_joint_motion(const Body<S>& b, VectorIn<S> v, VectorIn<S> a, Vec3<S>& w,
+                                Vec3<S>& w_dot, Vec3<S>& v_dot) noexcept {
+  const S qd = rate<S>(b, v);
+  add_joint_rate<S>(b, v, w);
+  if (b.turns()) {
+    w_dot[0] += w[1] * qd;  // ω × e q̇
+    w_dot[1] -= w[0] * qd;
+    if constexpr (with_acceleration) w_dot[2] += rate<S>(b, a);
+  } else {
+    const Vec3<S> u = sliding_rate<S>(b, v, w);
+    v_dot[0] += u[1] * qd;
+    v_dot[1] -= u[0] * qd;
+    if constexpr (with_acceleration) v_dot[2] += rate<S>(b, a);
+  }
+}
+
+/// t and ṫ of all bodies (§5.1, forward) and their own wrenches M ṫ + Ṁ t = [I ω̇ + ω × I ω; m v̇]
+/// (Eq. 7), about the mass centres. No wrench depends on the linear velocity, so it is left out.
 /// The rate of Eq. 12, ṫ_i = p_i q̈ + Ω_i p_i q̇ + B ṫ_λ + Ḃ t_λ, has for its linear part, terms
 /// gathered by the two constant vectors: v̇_i = v̇_λ + W_λ r + W_i d.
 template <bool with_acceleration, class S>
-void twist_rate(Workspace<S>& ws, int i, VectorIn<S> v, VectorIn<S> a) noexcept {
-  const Body<S>& b = ws.bodies.data()[i];
-  auto& l = ws.denoc.data()[i];
-  if (b.parent < 0) {
-    l.w = Vec3<S>::Zero();
-    l.w_dot = Vec3<S>::Zero();
-    l.v_dot = b.X.to_child(ws.base_acceleration);  // Eq. 32
-  } else {
-    const auto& p = ws.denoc.data()[b.parent];
-    l.w = b.X.to_child(p.w);
-    l.w_dot = b.X.to_child(p.w_dot);
-    l.v_dot = b.X.to_child(Vec3<S>(p.W * offset<S>(ws, i) + p.v_dot));
-  }
-  add_joint_rate<S>(b, v, l.w);
-  const S qd = rate<S>(b, v);
-  if (b.turns()) {
-    l.w_dot[0] += l.w[1] * qd;  // ω × e q̇
-    l.w_dot[1] -= l.w[0] * qd;
-    if constexpr (with_acceleration) l.w_dot[2] += rate<S>(b, a);
-  } else {
-    const Vec3<S> w = sliding_rate<S>(b, v, l.w);
-    l.v_dot[0] += w[1] * qd;
-    l.v_dot[1] -= w[0] * qd;
-    if constexpr (with_acceleration) l.v_dot[2] += rate<S>(b, a);
-  }
-  l.W = second_rate<S>(l.w, l.w_dot);
-  l.v_dot += l.W * l.d;
-}
-
-/// The bodies' own wrenches M ṫ + Ṁ t = [I ω̇ + ω × I ω; m v̇] (Eq. 7), about the mass centres.
-template <bool with_acceleration, class S>
 void wrenches(Workspace<S>& ws, VectorIn<S> v, VectorIn<S> a) noexcept {
   for (int i = 0; i < ws.nb(); ++i) {
-    twist_rate<with_acceleration, S>(ws, i, v, a);
+    const Body<S>& b = ws.bodies.data()[i];
     auto& l = ws.denoc.data()[i];
-    l.F = {l.I * l.w_dot + l.w.cross(l.I * l.w), ws.bodies.data()[i].inertia.m * l.v_dot};
+    update_offset<S>(ws, i);
+    Vec3<S> w = Vec3<S>::Zero();
+    Vec3<S> w_dot = Vec3<S>::Zero();
+    Vec3<S> v_dot = ws.base_acceleration;  // Eq. 32
+    if (b.parent >= 0) {
+      const auto& p = ws.denoc.data()[b.parent];
+      w = b.X.to_child(p.w);
+      w_dot = b.X.to_child(p.w_dot);
+      v_dot = p.v_dot + p.W * l.r;
+    }
+    v_dot = b.X.to_child(v_dot);
+    add_joint_motion<with_acceleration, S>(b, v, a, w, w_dot, v_dot);
+    const Mat3<S> W = second_rate<S>(w, w_dot);
+    v_dot += W * l.d;
+    l.F = {l.I * w_dot + w.cross(l.I * w), b.inertia.m * v_dot};
+    l.w = w;
+    l.w_dot = w_dot;
+    l.v_dot = v_dot;
+    l.W = W;
   }
 }
 
 /// The body's wrench about its origin, less the external force there.
 template <class S>
-[[nodiscard]] Force<S> at_origin(const Workspace<S>& ws, int i) noexcept {
+[[nodiscard]] RD_INLINE Force<S> at_origin(const Workspace<S>& ws, int i) noexcept {
   const auto& l = ws.denoc.data()[i];
   Force<S> F = {l.F.n + l.d.cross(l.F.f), l.F.f};
   if (ws.has_external) F -= ws.external.data()[i];
@@ -105,7 +109,7 @@ void collect_efforts(Workspace<S>& ws, VectorIn<S> a, VectorOut<S>& tau) noexcep
     if (b.parent < 0) continue;
     Force<S>& parent = ws.denoc.data()[b.parent].F;
     const Vec3<S> f = b.X.to_parent(F.f);
-    parent.n += b.X.to_parent(F.n) + offset<S>(ws, i).cross(f);
+    parent.n += b.X.to_parent(F.n) + ws.denoc.data()[i].r.cross(f);
     parent.f += f;
   }
 }
@@ -119,7 +123,9 @@ void start_composites(Workspace<S>& ws) noexcept {
     const auto& l = ws.denoc.data()[i];
     auto& c = ws.denoc_composite.data()[i];
     c.M = {b.inertia.m, Vec3<S>::Zero(), l.I};
-    c.s = offset<S>(ws, i) + b.X.to_parent(l.d);
+    if (b.parent < 0) continue;
+    update_offset<S>(ws, i);
+    c.s = l.r + b.X.to_parent(l.d);
   }
 }
 
@@ -134,7 +140,8 @@ template <class S>
 
 /// Bᵀ F: a wrench about the body's mass centre, about the parent's in the parent's axes.
 template <class S>
-[[nodiscard]] Force<S> to_parent(const Workspace<S>& ws, int i, const Force<S>& F) noexcept {
+[[nodiscard]] RD_INLINE Force<S> to_parent(const Workspace<S>& ws, int i,
+                                           const Force<S>& F) noexcept {
   const Transform<S>& X = ws.bodies.data()[i].X;
   const Vec3<S> f = X.to_parent(F.f);
   return {X.to_parent(F.n) + ws.denoc_composite.data()[i].s.cross(f), f};
@@ -142,14 +149,14 @@ template <class S>
 
 /// The linear part e × d of p for a hinge.
 template <class S>
-[[nodiscard]] Vec3<S> lever(const Vec3<S>& d) noexcept {
+[[nodiscard]] RD_INLINE Vec3<S> lever(const Vec3<S>& d) noexcept {
   return {-d[1], d[0], S(0)};
 }
 
 /// M̃ p, with p = [e; e × d] (Eq. 13) for a hinge and [0; e] (Eq. 15) for a slide.
 template <class S>
-[[nodiscard]] Force<S> unit_wrench(const Body<S>& b, const Vec3<S>& d,
-                                   const RigidInertia<S>& M) noexcept {
+[[nodiscard]] RD_INLINE Force<S> unit_wrench(const Body<S>& b, const Vec3<S>& d,
+                                             const RigidInertia<S>& M) noexcept {
   const Vec3<S>& h = M.h;
   if (!b.turns()) return {{h[1], -h[0], S(0)}, {S(0), S(0), M.m}};
   const S x = h[0] + M.m * d[0];
@@ -160,7 +167,8 @@ template <class S>
 
 /// pᵀ F
 template <class S>
-[[nodiscard]] S along_joint(const Body<S>& b, const Vec3<S>& d, const Force<S>& F) noexcept {
+[[nodiscard]] RD_INLINE S along_joint(const Body<S>& b, const Vec3<S>& d,
+                                      const Force<S>& F) noexcept {
   return b.turns() ? S(F.n[2] + d[0] * F.f[1] - d[1] * F.f[0]) : F.f[2];
 }
 

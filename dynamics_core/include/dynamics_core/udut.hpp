@@ -19,25 +19,25 @@ namespace detail {
 
 /// M̂ p (Saha 2001, Eq. 26)
 template <class S>
-[[nodiscard]] Force<S> column(const Body<S>& b, const ArticulatedInertia<S>& A) noexcept {
+[[nodiscard]] RD_INLINE Force<S> column(const Body<S>& b, const ArticulatedInertia<S>& A) noexcept {
   if (b.turns()) return {{A.I.xz, A.I.yz, A.I.zz}, {A.H(2, 0), A.H(2, 1), A.H(2, 2)}};
   return {{A.H(0, 2), A.H(1, 2), A.H(2, 2)}, {A.M.xz, A.M.yz, A.M.zz}};
 }
 
 /// pᵀ F and the component of a motion along the joint.
 template <class S>
-[[nodiscard]] const S& along(const Body<S>& b, const Force<S>& F) noexcept {
+[[nodiscard]] RD_INLINE const S& along(const Body<S>& b, const Force<S>& F) noexcept {
   return b.turns() ? F.n[2] : F.f[2];
 }
 template <class S>
-[[nodiscard]] S& along(const Body<S>& b, Motion<S>& V) noexcept {
+[[nodiscard]] RD_INLINE S& along(const Body<S>& b, Motion<S>& V) noexcept {
   return b.turns() ? V.w[2] : V.v[2];
 }
 
 /// A − ψ̂ ψᵀ of a symmetric block.
 template <class S>
-[[nodiscard]] Symmetric3<S> eliminate(const Symmetric3<S>& A, const Vec3<S>& hat,
-                                      const Vec3<S>& psi) noexcept {
+[[nodiscard]] RD_INLINE Symmetric3<S> eliminate(const Symmetric3<S>& A, const Vec3<S>& hat,
+                                                const Vec3<S>& psi) noexcept {
   return {A.xx - hat[0] * psi[0], A.xy - hat[0] * psi[1], A.xz - hat[0] * psi[2],
           A.yy - hat[1] * psi[1], A.yz - hat[1] * psi[2], A.zz - hat[2] * psi[2]};
 }
