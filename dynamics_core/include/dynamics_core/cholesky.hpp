@@ -16,59 +16,60 @@ namespace dynamics_core::cholesky {
 
 namespace detail {
 
+/// Which coordinates a coordinate is coupled to: its parent, the parent's parent, and so on.
+struct Dense {
+  int operator[](int i) const noexcept { return i - 1; }
+};
+struct Tree {
+  const int* parent;
+  int operator[](int i) const noexcept { return parent[i]; }
+};
+
 /// A symmetric matrix by its upper triangle; column k holds row k of L.
-template <class S>
+template <class S, class Parents>
 struct View {
   S* data;
   Eigen::Index stride;
   int n;
-  const int* parent;  ///< of each coordinate; nullptr: dense, the one before
+  Parents parent;
 
-  explicit View(MatrixOut<S>& A, const int* tree = nullptr) noexcept
-      : data(A.data()), stride(A.outerStride()), n(static_cast<int>(A.rows())), parent(tree) {}
+  View(MatrixOut<S>& A, Parents parents) noexcept
+      : data(A.data()), stride(A.outerStride()), n(static_cast<int>(A.rows())), parent(parents) {}
   [[nodiscard]] S* column(int k) const noexcept { return data + k * stride; }
 };
 
 /// Takes coordinate k out of the matrix: A_ij −= L_ki A_kj, then stores L_k and 1/D_k.
-template <class S>
-void eliminate(const View<S>& A, int k) noexcept {
-  S* ck = A.column(k);
+template <class S, class Parents>
+void eliminate(const View<S, Parents>& A, int k) noexcept {
+  S* __restrict ck = A.column(k);
   const S inv_D = S(1) / ck[k];
   ck[k] = inv_D;
-  if (A.parent == nullptr) {
-    for (int i = k - 1; i >= 0; --i) {
-      S* ci = A.column(i);
-      const S l = ck[i] * inv_D;
-      for (int j = 0; j <= i; ++j) ci[j] -= l * ck[j];
-      ck[i] = l;
-    }
-    return;
-  }
   for (int i = A.parent[k]; i >= 0; i = A.parent[i]) {
-    S* ci = A.column(i);
+    S* __restrict ci = A.column(i);
     const S l = ck[i] * inv_D;
     for (int j = i; j >= 0; j = A.parent[j]) ci[j] -= l * ck[j];
     ck[i] = l;
   }
 }
 
-template <class S>
-void solve(const View<S>& A, S* x) noexcept {
-  const auto next = [&](int i) { return A.parent == nullptr ? i - 1 : A.parent[i]; };
+template <class S, class Parents>
+void solve(const View<S, Parents>& A, S* __restrict x) noexcept {
   for (int k = A.n - 1; k >= 0; --k) {
     const S* ck = A.column(k);
-    for (int i = next(k); i >= 0; i = next(i)) x[i] -= ck[i] * x[k];
+    const S xk = x[k];
+    for (int i = A.parent[k]; i >= 0; i = A.parent[i]) x[i] -= ck[i] * xk;
   }
   for (int k = 0; k < A.n; ++k) {
     const S* ck = A.column(k);
-    x[k] *= ck[k];
-    for (int i = next(k); i >= 0; i = next(i)) x[k] -= ck[i] * x[i];
+    S xk = x[k] * ck[k];
+    for (int i = A.parent[k]; i >= 0; i = A.parent[i]) xk -= ck[i] * x[i];
+    x[k] = xk;
   }
 }
 
 /// The size of the terms that make up the diagonal element k, D_k + Σ L_ik² D_i, without signs.
 template <class S>
-[[nodiscard]] S diagonal_scale(const View<S>& A, int k) noexcept {
+[[nodiscard]] S diagonal_scale(const View<S, Dense>& A, int k) noexcept {
   using std::abs;
   S scale = abs(A.column(k)[k]);
   for (int i = k + 1; i < A.n; ++i) {
@@ -78,9 +79,11 @@ template <class S>
   return scale;
 }
 
+/// The mass matrix in ws.M.
 template <class S>
-[[nodiscard]] View<S> mass_matrix_view(Workspace<S>& ws, MatrixOut<S>& M) noexcept {
-  return View<S>(M, ws.dense_mass_matrix ? nullptr : ws.dof_parent.data());
+[[nodiscard]] View<S, Tree> mass_matrix_view(Workspace<S>& ws) noexcept {
+  MatrixOut<S> M(ws.M);
+  return View<S, Tree>(M, Tree{ws.dof_parent.data()});
 }
 
 }  // namespace detail
@@ -90,10 +93,10 @@ template <class S>
 template <class S>
 [[nodiscard]] Status factorize(Eigen::Ref<MatrixX<S>> A) noexcept {
   if (A.rows() != A.cols()) return Status::wrong_size;
-  const detail::View<S> view(A);
+  const detail::View<S, detail::Dense> view(A, {});
   for (int k = view.n - 1; k >= 0; --k) {
     if (negligible(view.column(k)[k], detail::diagonal_scale<S>(view, k))) return Status::singular;
-    detail::eliminate<S>(view, k);
+    detail::eliminate(view, k);
   }
   return Status::ok;
 }
@@ -102,7 +105,7 @@ template <class S>
 template <class S>
 [[nodiscard]] Status solve(Eigen::Ref<MatrixX<S>> A, Eigen::Ref<VectorX<S>> x) noexcept {
   if (A.rows() != A.cols() || x.size() != A.rows()) return Status::wrong_size;
-  detail::solve<S>(detail::View<S>(A), x.data());
+  detail::solve(detail::View<S, detail::Dense>(A, {}), x.data());
   return Status::ok;
 }
 
@@ -110,11 +113,10 @@ template <class S>
 /// the O(n) methods.
 template <class S>
 [[nodiscard]] Status factorize_mass_matrix(Workspace<S>& ws) noexcept {
-  MatrixOut<S> M(ws.M);
-  const auto view = detail::mass_matrix_view<S>(ws, M);
+  const auto view = detail::mass_matrix_view<S>(ws);
   for (int k = view.n - 1; k >= 0; --k) {
     if (negligible(view.column(k)[k], ws.dof_scale[k])) return Status::singular;
-    detail::eliminate<S>(view, k);
+    detail::eliminate(view, k);
   }
   return Status::ok;
 }
@@ -123,8 +125,7 @@ template <class S>
 template <class S>
 [[nodiscard]] Status solve_mass_matrix(Workspace<S>& ws, VectorOut<S> x) noexcept {
   if (const Status s = factorize_mass_matrix<S>(ws); s != Status::ok) return s;
-  MatrixOut<S> M(ws.M);
-  detail::solve<S>(detail::mass_matrix_view<S>(ws, M), x.data());
+  detail::solve(detail::mass_matrix_view<S>(ws), x.data());
   return Status::ok;
 }
 
@@ -149,10 +150,10 @@ template <class S>
   if (inverse.rows() != ws.nv() || inverse.cols() != ws.nv()) return Status::wrong_size;
   if (const Status s = composite_body::mass_matrix<S>(ws, q, ws.M); s != Status::ok) return s;
   if (const Status s = factorize_mass_matrix<S>(ws); s != Status::ok) return s;
-  MatrixOut<S> M(ws.M);
-  const auto view = detail::mass_matrix_view<S>(ws, M);
+  const auto view = detail::mass_matrix_view<S>(ws);
   inverse.setIdentity();
-  for (int k = 0; k < ws.nv(); ++k) detail::solve<S>(view, inverse.data() + k * inverse.outerStride());
+  for (int k = 0; k < ws.nv(); ++k)
+    detail::solve(view, inverse.data() + k * inverse.outerStride());
   return Status::ok;
 }
 
