@@ -73,7 +73,8 @@ class LoopReader {
   [[nodiscard]] std::string text(const std::string& owner, const YAML::Node& map,
                                  const char* key) const {
     const YAML::Node node = map[key];
-    if (!node) refuse(owner, map, std::string("has no ") + key, std::string("add '") + key + ": …'");
+    if (!node)
+      refuse(owner, map, std::string("has no ") + key, std::string("add '") + key + ": …'");
     if (!node.IsScalar() || node.Scalar().empty())
       refuse(owner, node, std::string(key) + " is not a single value", "write one");
     return node.Scalar();
@@ -103,7 +104,8 @@ class LoopReader {
       refuse(owner, map, std::string("has no ") + key,
              std::string("write for example '") + key + ": [0, 0, 1]'");
     const Eigen::Vector3d u = vector(owner, node, key);
-    if (!(u.norm() > 1e-9)) refuse(owner, node, std::string(key) + " is zero", "give it a direction");
+    if (!(u.norm() > 1e-9))
+      refuse(owner, node, std::string(key) + " is zero", "give it a direction");
     return u.normalized();
   }
 
@@ -149,7 +151,8 @@ class LoopReader {
     LoopJoint joint;
     joint.name = text(owner, node, "name");
     owner = "loop joint " + quoted(joint.name);
-    if (!names_.insert(joint.name).second) refuse(owner, node, "exists twice", "rename one of them");
+    if (!names_.insert(joint.name).second)
+      refuse(owner, node, "exists twice", "rename one of them");
     joint.type = type(owner, node);
     std::set<std::string> keys = {"name", "type", "link_a", "link_b", "frame_a", "frame_b"};
     if (has_axis(joint.type)) keys.insert("axis");
@@ -200,7 +203,8 @@ void validate(const LoopSet& loops, const Model& model, const std::string& sourc
                        "connect links with a moving joint between them");
     if (!(j.axis.norm() > 1e-9) || !(j.axis_b.norm() > 1e-9) || !j.axis.allFinite() ||
         !j.axis_b.allFinite())
-      throw ModelError(source, owner, "axis has no direction", "give three finite numbers, not all zero");
+      throw ModelError(source, owner, "axis has no direction",
+                       "give three finite numbers, not all zero");
     if (!j.frame_a.R.allFinite() || !j.frame_a.p.allFinite() || !j.frame_b.R.allFinite() ||
         !j.frame_b.p.allFinite())
       throw ModelError(source, owner, "a frame is not finite", "give finite numbers");
@@ -215,7 +219,8 @@ LoopSet parse_loops(const std::string& yaml, const Model& model, const std::stri
     validate(loops, model, source);
     return loops;
   } catch (const YAML::Exception& error) {
-    const std::string line = error.mark.is_null() ? "" : " (line " + std::to_string(error.mark.line + 1) + ")";
+    const std::string line =
+        error.mark.is_null() ? "" : " (line " + std::to_string(error.mark.line + 1) + ")";
     throw ModelError(source, "file" + line, "not YAML (" + error.msg + ")",
                      "check brackets, quotes and indentation");
   }

@@ -6,6 +6,7 @@
 #include "dynamics_core/composite_body.hpp"
 #include "dynamics_core/kinematics.hpp"
 #include "dynamics_core/newton_euler.hpp"
+#include "support/allocation_guard.hpp"
 #include "support/global_analysis.hpp"
 #include "support/kinds.hpp"
 
@@ -321,4 +322,34 @@ TEST(Kinematics, SinglePrecision) {
   EXPECT_LT(difference(Jf.cast<double>(), J), 1e-5);
   const double E = kinematics::energy(ws).kinetic;
   EXPECT_NEAR(static_cast<double>(kinematics::energy(wf).kinetic), E, 1e-5 * E);
+}
+
+TEST(Kinematics, AllocatesNothing) {
+  support::Sample s = support::large_robot();
+  Workspace<double> ws(s.model);
+  const int link = static_cast<int>(s.model.links.size()) - 1;
+  Eigen::MatrixXd J(6, s.model.nv);
+  Eigen::MatrixXd J_c(3, s.model.nv);
+  Eigen::VectorXd rate(s.model.nq);
+  Eigen::Vector3d c;
+  Pose<double> X;
+  Motion<double> V;
+  bool ok = true;
+  const support::AllocationGuard guard;
+  ok = ok && kinematics::update(ws, s.q) == Status::ok;
+  ok = ok && kinematics::update(ws, s.q, s.v) == Status::ok;
+  ok = ok && kinematics::pose(ws, link, X) == Status::ok;
+  ok = ok && kinematics::velocity(ws, link, V) == Status::ok;
+  ok = ok && kinematics::bias_acceleration(ws, link, V) == Status::ok;
+  ok = ok && kinematics::jacobian(ws, link, J) == Status::ok;
+  ok = ok && kinematics::jacobian_rate(ws, link, J) == Status::ok;
+  ok = ok && kinematics::centre_of_mass(ws, c) == Status::ok;
+  ok = ok && kinematics::centre_of_mass_velocity(ws, c) == Status::ok;
+  ok = ok && kinematics::centre_of_mass_jacobian(ws, J_c) == Status::ok;
+  ok = ok && kinematics::energy(ws).kinetic > 0.0;
+  ok = ok && kinematics::configuration_rate(ws, s.q, s.v, rate) == Status::ok;
+  ok = ok && kinematics::integrate(ws, s.q, s.v, 0.1, s.q) == Status::ok;
+  ok = ok && kinematics::normalize(ws, s.q) == Status::ok;
+  EXPECT_EQ(guard.count(), 0);
+  EXPECT_TRUE(ok);
 }

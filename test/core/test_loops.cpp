@@ -9,6 +9,7 @@
 #include <fstream>
 
 #include "dynamics_core/loops.hpp"
+#include "support/allocation_guard.hpp"
 #include "support/kinds.hpp"
 
 using namespace dynamics_core;
@@ -28,8 +29,8 @@ struct LoopMethod {
   Solve solve;
 };
 const std::vector<LoopMethod> methods = {{"bordered", &loops::bordered<double>},
-                                     {"multipliers_first", &loops::multipliers_first<double>},
-                                     {"null_space", &loops::null_space<double>}};
+                                         {"multipliers_first", &loops::multipliers_first<double>},
+                                         {"null_space", &loops::null_space<double>}};
 
 // --- The four-bar linkage ------------------------------------------------------------------------
 
@@ -37,8 +38,8 @@ const std::vector<LoopMethod> methods = {{"bordered", &loops::bordered<double>},
 /// turn about z, and gravity acts along −y.
 struct FourBar {
   double crank = 0.3, coupler = 0.8, rocker = 0.6, ground = 0.7;
-  double m1 = 1.2, m2 = 2.5, m3 = 1.7;         // masses
-  double I1 = 0.02, I2 = 0.11, I3 = 0.06;      // about the mass centres
+  double m1 = 1.2, m2 = 2.5, m3 = 1.7;                       // masses
+  double I1 = 0.02, I2 = 0.11, I3 = 0.06;                    // about the mass centres
   Vector2d c1{0.12, 0.03}, c2{0.35, 0.08}, c3{0.28, -0.05};  // mass centres in the links
   double g = 9.81;
 
@@ -89,7 +90,8 @@ struct FourBar {
     const Vector2d to(ground, 0.0);
     const double r = (to - from).norm();
     const double at = std::atan2(to[1] - from[1], to[0] - from[0]);
-    const double corner = std::acos((coupler * coupler + r * r - rocker * rocker) / (2 * coupler * r));
+    const double corner =
+        std::acos((coupler * coupler + r * r - rocker * rocker) / (2 * coupler * r));
     Position p{};
     p.phi = at + corner;
     const Vector2d tip = from + coupler * e(p.phi) - to;
@@ -110,7 +112,9 @@ struct FourBar {
   /// θ̈ from J θ̈ + ½ J' θ̇² + V' = τ₁ + τ₂ (φ' − 1) + τ₃ ψ'.
   double acceleration(double theta, double rate, const Vector3d& tau) const {
     const Position p = position(theta);
-    const auto turned = [](double x, const Vector2d& c) { return Vector2d(c[0] * e(x) + c[1] * n(x)); };
+    const auto turned = [](double x, const Vector2d& c) {
+      return Vector2d(c[0] * e(x) + c[1] * n(x));
+    };
     const auto across = [](const Vector2d& u) { return Vector2d(-u[1], u[0]); };
     const Vector2d k2 = turned(p.phi, c2);
     const Vector2d r2 = crank * n(theta) + p.dphi * across(k2);  // by θ
@@ -145,8 +149,8 @@ TEST(FourBarLinkage, EquationOfMotionInClosedForm) {
   const Model model = build_model(bar.description());
   Workspace<double> ws(model);
   support::Random random(7);
-  for (const LoopType type : {LoopType::revolute, LoopType::spherical, LoopType::cylindrical,
-                              LoopType::universal}) {
+  for (const LoopType type :
+       {LoopType::revolute, LoopType::spherical, LoopType::cylindrical, LoopType::universal}) {
     LoopSet set = bar.loop(model, type);
     set[0].axis_b = Vector3d::UnitX();  // the universal joint's second axis, square to z as built
     Loops<double> l(model, set);
@@ -687,15 +691,16 @@ TEST(LoopFile, ReadsWhatItSays) {
 
 TEST(LoopFile, KnowsEveryType) {
   const Model model = build_model(FourBar{}.description());
-  const std::pair<const char*, int> rows[] = {{"fixed", 6},       {"revolute", 5}, {"prismatic", 5},
-                                              {"cylindrical", 4}, {"universal", 4}, {"spherical", 3},
-                                              {"planar", 3}};
+  const std::pair<const char*, int> rows[] = {
+      {"fixed", 6},     {"revolute", 5},  {"prismatic", 5}, {"cylindrical", 4},
+      {"universal", 4}, {"spherical", 3}, {"planar", 3}};
   for (const auto& [name, count] : rows) {
     SCOPED_TRACE(name);
     std::string text = replaced(four_bar_loops, "type: revolute", std::string("type: ") + name);
     const std::string kind = name;
     if (kind == "fixed" || kind == "spherical") text = replaced(text, "    axis: [0, 0, 2]\n", "");
-    if (kind == "universal") text = replaced(text, "axis: [0, 0, 2]", "axis: [0, 0, 2]\n    axis_b: [1, 0, 0]");
+    if (kind == "universal")
+      text = replaced(text, "axis: [0, 0, 2]", "axis: [0, 0, 2]\n    axis_b: [1, 0, 0]");
     const LoopSet set = parse_loops(text, model);
     ASSERT_EQ(set.size(), 1U);
     EXPECT_STREQ(to_string(set[0].type), name);
@@ -766,4 +771,40 @@ TEST(LoopSets, WrittenByHandAreChecked) {
   refused([](LoopJoint& j) { j.axis.setZero(); });
   refused([](LoopJoint& j) { j.axis[1] = INFINITY; });
   refused([](LoopJoint& j) { j.frame_b.p[0] = std::nan(""); });
+}
+
+TEST(Loops, AllocateNothing) {
+  support::Sample s = support::large_robot();
+  Workspace<double> ws(s.model);
+  LoopJoint j;
+  j.type = LoopType::fixed;
+  j.link_a = 1;
+  j.link_b = static_cast<int>(s.model.links.size()) - 1;
+  Pose<double> X_a;
+  Pose<double> X_b;
+  ASSERT_EQ(kinematics::update(ws, s.q), Status::ok);
+  ASSERT_EQ(kinematics::pose(ws, j.link_a, X_a), Status::ok);
+  ASSERT_EQ(kinematics::pose(ws, j.link_b, X_b), Status::ok);
+  j.frame_b = X_b.inverse() * X_a;
+  const LoopSet set(12, j);  // the same loop a dozen times: 72 equations, 66 of them redundant
+  Loops<double> l(s.model, set);
+  VectorXd q = s.q;
+  q[0] += 0.01;
+  VectorXd a(s.model.nv);
+  VectorXd lambda(l.rows());
+  VectorXd phi(l.rows());
+  MatrixXd J(l.rows(), s.model.nv);
+  Force<double> F;
+  bool ok = true;
+  const support::AllocationGuard guard;
+  ok = ok && loops::project(ws, l, q) == Status::ok;
+  ok = ok && loops::project_velocity(ws, l, q, s.v) == Status::ok;
+  ok = ok && loops::position_error(ws, l, q, phi) == Status::ok;
+  ok = ok && loops::constraint(ws, l, q, s.v, J, phi) == Status::ok;
+  for (const LoopMethod& method : methods)
+    ok = ok && method.solve(ws, l, q, s.v, s.a, a, lambda) == Status::ok;
+  ok = ok && loops::joint_force(ws, l, lambda, 3, F) == Status::ok;
+  EXPECT_EQ(guard.count(), 0);
+  EXPECT_TRUE(ok);
+  EXPECT_EQ(l.rank(), 6);
 }

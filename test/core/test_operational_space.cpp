@@ -6,6 +6,7 @@
 #include <Eigen/Dense>
 
 #include "dynamics_core/operational_space.hpp"
+#include "support/allocation_guard.hpp"
 #include "support/kinds.hpp"
 
 using namespace dynamics_core;
@@ -124,8 +125,8 @@ RobotDescription planar_arm() {
 }
 
 Task<double> tip(const Model& model) {
-  Task<double> task = operational_space::position_task<double>(model.find_link("lower"),
-                                                               Vector3d(1.0, 0.0, 0.0));
+  Task<double> task =
+      operational_space::position_task<double>(model.find_link("lower"), Vector3d(1.0, 0.0, 0.0));
   task.rows[5] = false;  // x and y
   return task;
 }
@@ -206,4 +207,21 @@ TEST(OperationalSpace, SinglePrecision) {
             Status::ok);
   const MatrixXd expected = Eigen::Vector2d(2.0, 4.0).asDiagonal();
   EXPECT_LT(difference(operational_space::inertia(ws).cast<double>(), expected), 1e-5);
+}
+
+TEST(OperationalSpace, AllocatesNothing) {
+  support::Sample s = support::large_robot();
+  Workspace<double> ws(s.model);
+  Task<double> task;
+  task.link = static_cast<int>(s.model.links.size()) - 1;
+  MatrixXd N(s.model.nv, s.model.nv);
+  VectorXd F(6);
+  const VectorXd x = VectorXd::Ones(6);
+  bool ok = true;
+  const support::AllocationGuard guard;
+  ok = ok && operational_space::update(ws, s.q, s.v, task) == Status::ok;
+  ok = ok && operational_space::null_space_projector(ws, N) == Status::ok;
+  ok = ok && operational_space::task_force(ws, x, F) == Status::ok;
+  EXPECT_EQ(guard.count(), 0);
+  EXPECT_TRUE(ok);
 }

@@ -5,6 +5,7 @@
 
 #include "dynamics_core/newton_euler.hpp"
 #include "dynamics_core/regressor.hpp"
+#include "support/allocation_guard.hpp"
 #include "support/kinds.hpp"
 
 using namespace dynamics_core;
@@ -99,12 +100,12 @@ INSTANTIATE_TEST_SUITE_P(Kinds, RegressorTest, testing::ValuesIn(support::kinds(
                          [](const auto& kind) { return std::string(kind.param.name); });
 
 // How many there are follows from geometry alone. A body of revolution about a joint's axis moves
-// the same way whichever of the two links carries it; such bodies have three parameters (mass, place
-// along the axis, transverse inertia at a given moment about the axis), so a revolute joint hides
-// three of its link's ten parameters in the parent's. The links up to the first change of axis direction move in one plane, where only
-// Izz, mcx and mcy count. If the first axis is along gravity (or there is none), mcx and mcy of the
-// first link do no work. So with n joints, of which the first β are parallel: 7n − 4β, or
-// 7n − 4β − 2.
+// the same way whichever of the two links carries it; such bodies have three parameters (mass,
+// place along the axis, transverse inertia at a given moment about the axis), so a revolute joint
+// hides three of its link's ten parameters in the parent's. The links up to the first change of
+// axis direction move in one plane, where only Izz, mcx and mcy count. If the first axis is along
+// gravity (or there is none), mcx and mcy of the first link do no work. So with n joints, of which
+// the first β are parallel: 7n − 4β, or 7n − 4β − 2.
 TEST(BaseParameterCount, RevoluteChains) {
   for (int n = 1; n <= 6; ++n) {
     for (int parallel = 1; parallel <= n; ++parallel) {
@@ -211,4 +212,17 @@ TEST(Regressor, SinglePrecision) {
   const Eigen::VectorXf a = s.a.cast<float>();
   ASSERT_EQ(regressor::matrix(wf, q, v, a, Yf), Status::ok);
   EXPECT_LT(difference(Yf.cast<double>(), Y), 1e-5);
+}
+
+TEST(Regressor, AllocatesNothing) {
+  support::Sample s = support::large_robot();
+  Workspace<double> ws(s.model);
+  MatrixXd Y(s.model.nv, regressor::columns(ws));
+  VectorXd pi(regressor::columns(ws));
+  const support::AllocationGuard guard;
+  const Status first = regressor::matrix(ws, s.q, s.v, s.a, Y);
+  const Status second = regressor::parameters(ws, pi);
+  EXPECT_EQ(guard.count(), 0);
+  EXPECT_EQ(first, Status::ok);
+  EXPECT_EQ(second, Status::ok);
 }

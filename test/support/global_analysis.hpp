@@ -83,7 +83,8 @@ class GlobalAnalysis {
     P_ = MatrixXd::Identity(6 * N_, 6 * N_);
     inertia_ = MatrixXd::Zero(6 * N_, 6 * N_);
     for (int i = 0; i < N_; ++i) {
-      if (const int p = parent(i); p >= 0) P_.block<6, 6>(6 * i, 6 * p).diagonal().setConstant(-1.0);
+      if (const int p = parent(i); p >= 0)
+        P_.block<6, 6>(6 * i, 6 * p).diagonal().setConstant(-1.0);
       inertia_.block<6, 6>(6 * i, 6 * i) = spatial_inertia(i);
     }
     const Eigen::PartialPivLU<MatrixXd> P(P_);
@@ -104,13 +105,13 @@ class GlobalAnalysis {
     VectorXd F = inertia_ * A;
     for (int i = 0; i < N_; ++i) {
       const Vector6d V = V_.segment<6>(6 * i);
-      F.segment<6>(6 * i) -=
-          motion_cross(V).transpose() * inertia_.block<6, 6>(6 * i, 6 * i) * V;
+      F.segment<6>(6 * i) -= motion_cross(V).transpose() * inertia_.block<6, 6>(6 * i, 6 * i) * V;
     }
     return S_.transpose() * F + rotors_ * qdd;
   }
 
-  // --- kinematics, by index into RobotDescription::links ------------------------------------------
+  // --- kinematics, by index into RobotDescription::links
+  // ------------------------------------------
   [[nodiscard]] const Matrix4d& pose(int link) const {
     return poses_[static_cast<std::size_t>(link)];
   }
@@ -206,9 +207,8 @@ class GlobalAnalysis {
   /// Pose of link i, and its block row of H.
   void place(int i, const VectorXd& q) {
     const auto& j = joint(i);
-    const Matrix4d at =
-        (parent(i) < 0 ? Matrix4d(Matrix4d::Identity()) : pose(parent(i))) *
-        homogeneous(j.origin.R, j.origin.p);
+    const Matrix4d at = (parent(i) < 0 ? Matrix4d(Matrix4d::Identity()) : pose(parent(i))) *
+                        homogeneous(j.origin.R, j.origin.p);
     Matrix4d& T = poses_[static_cast<std::size_t>(i)];
     T = at;
     if (j.child.empty() || j.type == Type::fixed) return;

@@ -61,6 +61,22 @@ struct Sample {
   Eigen::VectorXd q, v, a;
 };
 
+/// Sixty joints of every kind: large enough for temporaries to outgrow the stack.
+inline Sample large_robot() {
+  Kind kind = kinds().back();
+  Sample s(kind, 1);
+  kind.options.joints = 60;
+  kind.options.mimic = 0.1;
+  s.robot = s.random.robot(kind.options);
+  dynamics_core::ModelOptions how;
+  how.floating_base = true;
+  s.model = dynamics_core::build_model(s.robot, how);
+  s.q = s.random.configuration(s.model);
+  s.v = s.random.vector_x(s.model.nv, 1.0);
+  s.a = s.random.vector_x(s.model.nv, 1.0);
+  return s;
+}
+
 /// The largest difference, relative to the largest element of b or to one.
 inline double difference(const Eigen::MatrixXd& a, const Eigen::MatrixXd& b) {
   return (a - b).cwiseAbs().maxCoeff() / std::max(1.0, b.cwiseAbs().maxCoeff());

@@ -347,8 +347,8 @@ void exponential(const Vec3<S>& phi, const Vec3<S>& u, Quaternion<S>& dq, Vec3<S
   dq = {sinc * phi[0], sinc * phi[1], sinc * phi[2], cos_half};
   const Vec3<S> t = phi.cross(u);
   // (θ − sin θ)/θ³ loses digits as θ falls, no faster than the θ² it multiplies.
-  const S third = safe_ratio(S(angle - S(2) * sin_half * cos_half), S(angle * angle * angle),
-                             S(1) / S(6));
+  const S third =
+      safe_ratio(S(angle - S(2) * sin_half * cos_half), S(angle * angle * angle), S(1) / S(6));
   dp = u + (S(2) * sinc * sinc) * t + third * phi.cross(t);
 }
 

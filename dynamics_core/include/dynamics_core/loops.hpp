@@ -43,8 +43,8 @@ struct LoopJoint {
   LoopType type = LoopType::revolute;
   int link_a = -1;  ///< index into Model::links
   int link_b = -1;
-  Pose<double> frame_a = Pose<double>::identity();  ///< A in link a
-  Pose<double> frame_b = Pose<double>::identity();  ///< B in link b
+  Pose<double> frame_a = Pose<double>::identity();    ///< A in link a
+  Pose<double> frame_b = Pose<double>::identity();    ///< B in link b
   Eigen::Vector3d axis = Eigen::Vector3d::UnitZ();    ///< the same in A and in B; universal: in A
   Eigen::Vector3d axis_b = Eigen::Vector3d::UnitX();  ///< universal: in B
 };
@@ -230,8 +230,7 @@ void angle_row(const Row<S>& row, const FrameState<S>& a, const FrameState<S>& b
   l.phi[i] = u.dot(w);
   l.bias[i] = normal.dot(Vec3<S>(b.A.w - a.A.w)) + normal_rate.dot(turn);
   for (int k = 0; k < l.nv(); ++k)
-    l.J(i, k) =
-        normal.dot(l.J_b.col(k).template head<3>() - l.J_a.col(k).template head<3>());
+    l.J(i, k) = normal.dot(l.J_b.col(k).template head<3>() - l.J_a.col(k).template head<3>());
 }
 
 /// The same for u·(p_B − p_A) = 0.
@@ -246,9 +245,8 @@ void distance_row(const Row<S>& row, const FrameState<S>& a, const FrameState<S>
   l.bias[i] = u.dot(Vec3<S>(b.A.v - a.A.v)) + arm.dot(a.A.w) + a.V.w.cross(u_rate).dot(p) +
               S(2) * u_rate.dot(Vec3<S>(b.V.v - a.V.v));
   for (int k = 0; k < l.nv(); ++k)
-    l.J(i, k) =
-        u.dot(l.J_b.col(k).template tail<3>() - l.J_a.col(k).template tail<3>()) +
-        arm.dot(l.J_a.col(k).template head<3>());
+    l.J(i, k) = u.dot(l.J_b.col(k).template tail<3>() - l.J_a.col(k).template tail<3>()) +
+                arm.dot(l.J_a.col(k).template head<3>());
 }
 
 /// φ, φ' and φ̇' q̇ for the state that kinematics::update left.
@@ -590,10 +588,10 @@ template <class S>
 /// (Yamashita & Fukushima 2001). q keeps its last value where that fails: Status::not_converged.
 /// Axes that should be parallel may end up opposed if they start nearer to that.
 template <class S>
-[[nodiscard]] Status project(Workspace<S>& ws, Loops<S>& loops, VectorOut<S> q,
-                             const typename detail::Identity<S>::Type& tolerance = S(
-                                 1e4 * detail::epsilon<S>()),
-                             int max_iterations = 100) noexcept {
+[[nodiscard]] Status project(
+    Workspace<S>& ws, Loops<S>& loops, VectorOut<S> q,
+    const typename detail::Identity<S>::Type& tolerance = S(1e4 * detail::epsilon<S>()),
+    int max_iterations = 100) noexcept {
   if (loops.nv() != ws.nv()) return Status::wrong_size;
   for (int k = 0; k <= max_iterations; ++k) {
     if (const Status s = kinematics::update<S>(ws, q); s != Status::ok) return s;

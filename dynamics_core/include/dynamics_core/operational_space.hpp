@@ -28,8 +28,8 @@ namespace dynamics_core::operational_space {
 /// axes.
 template <class S>
 struct Task {
-  int link = 0;                       ///< index into Model::links
-  Vec3<S> offset = Vec3<S>::Zero();   ///< the point, in the link's frame
+  int link = 0;                      ///< index into Model::links
+  Vec3<S> offset = Vec3<S>::Zero();  ///< the point, in the link's frame
   std::array<bool, 6> rows = {true, true, true, true, true, true};
 };
 
