@@ -458,13 +458,12 @@ template <class S>
   const int n = ws.nv();
   const int r = l.rank_;
   if (const Status s = cholesky::factorize_mass_matrix<S>(ws); s != Status::ok) return s;
-  MatrixOut<S> M(ws.M);
-  const auto view = cholesky::detail::mass_matrix_view<S>(ws, M);
+  const auto view = cholesky::detail::mass_matrix_view<S>(ws);
   a = l.force;
-  cholesky::detail::solve<S>(view, a.data());  // of the tree without its loops
+  cholesky::detail::solve(view, a.data());  // of the tree without its loops
   for (int i = 0; i < r; ++i) {
     for (int j = 0; j < n; ++j) l.W(j, i) = l.L(i, j);
-    cholesky::detail::solve<S>(view, l.W.col(i).data());
+    cholesky::detail::solve(view, l.W.col(i).data());
   }
   auto A = l.A.topLeftCorner(r, r);
   A.noalias() = l.L.topRows(r).lazyProduct(l.W.leftCols(r));

@@ -107,12 +107,11 @@ template <class S>
   if (k == 0) return Status::out_of_range;
   if (const Status s = composite_body::mass_matrix<S>(ws, q, ws.M); s != Status::ok) return s;
   if (const Status s = cholesky::factorize_mass_matrix<S>(ws); s != Status::ok) return s;
-  MatrixOut<S> M(ws.M);
-  const auto view = cholesky::detail::mass_matrix_view<S>(ws, M);
+  const auto view = cholesky::detail::mass_matrix_view<S>(ws);
   const auto J = o.J.topRows(k);
   auto W = o.Jbar.leftCols(k);  // M⁻¹ Jᵀ
   W = J.transpose();
-  for (int i = 0; i < k; ++i) cholesky::detail::solve<S>(view, o.Jbar.col(i).data());
+  for (int i = 0; i < k; ++i) cholesky::detail::solve(view, o.Jbar.col(i).data());
   auto Lambda = o.Lambda.topLeftCorner(k, k);
   Lambda.noalias() = J.lazyProduct(W);
   if (!detail::invert_symmetric<S>(o.Lambda, k)) return Status::singular;
