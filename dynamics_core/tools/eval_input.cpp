@@ -93,9 +93,10 @@ State LineReader::read(const Json& line, Workspace<double>& ws) const {
   s.tau = read_rates(line, "tau", s.order);
   check_quaternions(s.q);
   s.link = given(line, "link") ? find_link(read_text(line["link"], "link")) : link_;
-  ws.set_gravity(given(line, "gravity")
-                     ? Eigen::Vector3d(read_numbers(line["gravity"], "gravity", 3))
-                     : model_.gravity);
+  const bool tilted = given(line, "gravity");
+  const Eigen::Vector3d gravity =
+      tilted ? Eigen::Vector3d(read_numbers(line["gravity"], "gravity", 3)) : model_.gravity;
+  if (ws.set_gravity(gravity) != Status::ok) throw LineError("gravity is not finite");
   ws.clear_external_forces();
   if (given(line, "external")) read_external(line["external"], ws);
   return s;

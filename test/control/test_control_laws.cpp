@@ -31,7 +31,7 @@ struct Matrices {
   Matrices(const Model& model, const VectorXd& q, const VectorXd& v, const Eigen::Vector3d& gravity)
       : M(model.nv, model.nv), C(model.nv, model.nv), g(model.nv) {
     Workspace<double> ws(model);
-    ws.set_gravity(gravity);
+    EXPECT_EQ(ws.set_gravity(gravity), Status::ok);
     EXPECT_EQ(composite_body::mass_matrix(ws, q, M), Status::ok);
     EXPECT_EQ(denoc::coriolis_skew(ws, q, v, C), Status::ok);
     EXPECT_EQ(newton_euler::gravity(ws, q, g), Status::ok);

@@ -171,9 +171,8 @@ void Controller::write(Command& command) const noexcept {
 Status Controller::set_gravity(const Eigen::Vector3d& gravity) noexcept {
   if (!gravity.allFinite()) return Status::not_finite;
   config_.gravity = gravity;
-  ws_.set_gravity(config_.hardware_compensates_gravity ? Eigen::Vector3d(Eigen::Vector3d::Zero())
-                                                       : gravity);
-  return Status::ok;
+  return ws_.set_gravity(
+      config_.hardware_compensates_gravity ? Eigen::Vector3d(Eigen::Vector3d::Zero()) : gravity);
 }
 
 Status Controller::set_gains(Eigen::Index joint, const Gains& gains) noexcept {

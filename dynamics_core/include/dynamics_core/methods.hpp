@@ -62,13 +62,13 @@ struct Algorithms {
   Status (*inverse_mass_matrix)(Ws&, VectorIn<S>, MatrixOut<S>) noexcept;
 };
 
-/// The best for a robot: in O(n) where its joints allow it. Mimic joints make coordinates share
+/// The fastest for a robot: in O(n) where its joints allow it. Mimic joints make coordinates share
 /// bodies; then the inverses go through M.
 template <class S>
 [[nodiscard]] Algorithms<S> default_algorithms(const Workspace<S>& ws) noexcept {
   const bool mimic = ws.has_mimic();
-  return {newton_euler::inverse_dynamics<S>,
-          newton_euler::bias<S>,
+  return {gibbs_appell::inverse_dynamics<S>,
+          gibbs_appell::bias<S>,
           newton_euler::gravity<S>,
           composite_body::mass_matrix<S>,
           denoc::coriolis<S>,
@@ -81,7 +81,10 @@ template <class S>
 [[nodiscard]] Algorithms<S> algorithms(const Workspace<S>& ws, Method method) noexcept {
   Algorithms<S> chosen = default_algorithms<S>(ws);
   switch (method) {
-    case Method::newton_euler: break;  // the default
+    case Method::newton_euler:
+      chosen.inverse_dynamics = newton_euler::inverse_dynamics<S>;
+      chosen.bias = newton_euler::bias<S>;
+      break;
     case Method::denoc:
       chosen.inverse_dynamics = denoc::inverse_dynamics<S>;
       chosen.mass_matrix = denoc::mass_matrix<S>;
@@ -107,5 +110,11 @@ template <class S>
   }
   return chosen;
 }
+
+// The library has both, so that a program that goes through them compiles quickly.
+extern template Algorithms<double> default_algorithms(const Workspace<double>&) noexcept;
+extern template Algorithms<double> algorithms(const Workspace<double>&, Method) noexcept;
+extern template Algorithms<float> default_algorithms(const Workspace<float>&) noexcept;
+extern template Algorithms<float> algorithms(const Workspace<float>&, Method) noexcept;
 
 }  // namespace dynamics_core

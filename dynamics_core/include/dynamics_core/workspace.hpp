@@ -60,11 +60,16 @@ class Workspace {
   [[nodiscard]] bool branched() const noexcept { return branched_; }
 
   /// Gravity in the world (root link) frame, m/s².
-  void set_gravity(const Vec3<S>& g) noexcept { base_acceleration = -(X_WB.R.transpose() * g); }
+  [[nodiscard]] Status set_gravity(const Vec3<S>& g) noexcept {
+    if (!is_finite(S(g.sum()))) return Status::not_finite;
+    base_acceleration = -(X_WB.R.transpose() * g);
+    return Status::ok;
+  }
   [[nodiscard]] Vec3<S> gravity() const noexcept { return -(X_WB.R * base_acceleration); }
 
   /// Puts a load on a link (index into Model::links), in place of the one it carries. Mass zero
-  /// takes it off. A load on a link that is fixed in the world changes nothing.
+  /// takes it off, a negative one is refused. A load on a link that is fixed in the world changes
+  /// nothing.
   [[nodiscard]] Status set_payload(int link, const Payload<S>& payload) noexcept;
 
   /// Adds a force [n; f] on a link, about the link's origin in the link's axes, for the inverse
@@ -303,7 +308,7 @@ Workspace<S>::Workspace(const Model& model)
       nb_(model.nb()),
       nq_(model.nq),
       nv_(model.nv) {
-  set_gravity(detail::cast3<S>(model.gravity));
+  base_acceleration = -(X_WB.R.transpose() * detail::cast3<S>(model.gravity));
   for (const BodyData& b : model.bodies) {
     Body<S> body;
     body.X = detail::cast<S>(b.X);
@@ -405,6 +410,7 @@ Status Workspace<S>::set_payload(int link, const Payload<S>& payload) noexcept {
   if (link < 0 || link >= static_cast<int>(links.size())) return Status::out_of_range;
   const Mat3<S> I = payload.inertia.matrix();
   if (!is_finite(payload.mass + payload.com.sum() + I.sum())) return Status::not_finite;
+  if (payload.mass < S(0)) return Status::out_of_range;
   Frame& frame = links[static_cast<std::size_t>(link)];
   frame.payload = in_body<S>(frame.X_BL, payload.mass, payload.com, I);
   if (frame.body < 0) return Status::ok;

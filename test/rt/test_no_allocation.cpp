@@ -1,0 +1,292 @@
+/// The real-time contract of every algorithm: after construction nothing touches the heap, with
+/// good arguments and with bad ones. A canary shows that the guard would see it.
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "dynamics_core/coriolis.hpp"
+#include "dynamics_core/kinematics.hpp"
+#include "dynamics_core/loops.hpp"
+#include "dynamics_core/methods.hpp"
+#include "dynamics_core/operational_space.hpp"
+#include "dynamics_core/regressor.hpp"
+#include "dynamics_core/simulation.hpp"
+#include "dynamics_core/trajectory.hpp"
+#include "support/allocation_guard.hpp"
+#include "support/random_model.hpp"
+
+using namespace dynamics_core;
+
+namespace {
+
+/// A robot with all outputs taken before the guard looks. Eight joints of every kind, or mimic
+/// joints, or a floating base.
+template <class S>
+struct Bench {
+  explicit Bench(const Model& m, support::Random& random)
+      : model(m),
+        ws(m),
+        q(random.configuration(m).cast<S>()),
+        v(random.vector_x(m.nv, 1.0).cast<S>()),
+        a(random.vector_x(m.nv, 1.0).cast<S>()),
+        out(m.nv),
+        q_out(m.nq),
+        M(m.nv, m.nv),
+        J(6, m.nv),
+        Jc(3, m.nv),
+        Y(m.nv, regressor::columns(ws)),
+        pi(regressor::columns(ws)),
+        step(ws),
+        bad(m.nq) {
+    bad.setConstant(std::numeric_limits<S>::quiet_NaN());
+  }
+  const Model& model;
+  Workspace<S> ws;
+  VectorX<S> q, v, a, out, q_out;
+  MatrixX<S> M, J, Jc, Y;
+  VectorX<S> pi;
+  simulation::FixedStep<S> step;
+  VectorX<S> bad;
+};
+
+template <class S>
+struct Case {
+  std::string name;
+  std::function<Status(Bench<S>&, const VectorX<S>& q)> run;
+};
+
+template <class S>
+std::vector<Case<S>> cases() {
+  std::vector<Case<S>> list;
+  for (const Method method : all_methods) {
+    const std::string family = to_string(method);
+    const auto pick = [method](Bench<S>& b) { return algorithms<S>(b.ws, method); };
+    list.push_back({family + " inverse_dynamics", [pick](Bench<S>& b, const VectorX<S>& q) {
+                      return pick(b).inverse_dynamics(b.ws, q, b.v, b.a, b.out);
+                    }});
+    list.push_back({family + " bias", [pick](Bench<S>& b, const VectorX<S>& q) {
+                      return pick(b).bias(b.ws, q, b.v, b.out);
+                    }});
+    list.push_back({family + " gravity", [pick](Bench<S>& b, const VectorX<S>& q) {
+                      return pick(b).gravity(b.ws, q, b.out);
+                    }});
+    list.push_back({family + " mass_matrix", [pick](Bench<S>& b, const VectorX<S>& q) {
+                      return pick(b).mass_matrix(b.ws, q, b.M);
+                    }});
+    list.push_back({family + " coriolis", [pick](Bench<S>& b, const VectorX<S>& q) {
+                      return pick(b).coriolis(b.ws, q, b.v, b.M);
+                    }});
+    list.push_back({family + " forward_dynamics", [pick](Bench<S>& b, const VectorX<S>& q) {
+                      return pick(b).forward_dynamics(b.ws, q, b.v, b.a, b.out);
+                    }});
+    list.push_back({family + " inverse_mass_matrix", [pick](Bench<S>& b, const VectorX<S>& q) {
+                      return pick(b).inverse_mass_matrix(b.ws, q, b.M);
+                    }});
+  }
+  list.push_back({"coriolis_skew", [](Bench<S>& b, const VectorX<S>& q) {
+                    return denoc::coriolis_skew<S>(b.ws, q, b.v, b.M);
+                  }});
+  list.push_back({"udut factors and solve", [](Bench<S>& b, const VectorX<S>& q) {
+                    if (const Status s = udut::factorize<S>(b.ws, q); s != Status::ok) return s;
+                    if (const Status s = udut::factors<S>(b.ws, b.M, b.out); s != Status::ok)
+                      return s;
+                    return udut::solve<S>(b.ws, b.a, b.out);
+                  }});
+  list.push_back({"kinematics", [](Bench<S>& b, const VectorX<S>& q) {
+                    const int link = static_cast<int>(b.model.links.size()) - 1;
+                    Pose<S> X;
+                    Vec3<S> u;
+                    Motion<S> V;
+                    if (const Status s = kinematics::update<S>(b.ws, q, b.v); s != Status::ok)
+                      return s;
+                    if (const Status s = kinematics::pose<S>(b.ws, link, X); s != Status::ok)
+                      return s;
+                    if (const Status s = kinematics::velocity<S>(b.ws, link, V); s != Status::ok)
+                      return s;
+                    if (const Status s = kinematics::jacobian<S>(b.ws, link, b.J); s != Status::ok)
+                      return s;
+                    if (const Status s = kinematics::jacobian_rate<S>(b.ws, link, b.J);
+                        s != Status::ok)
+                      return s;
+                    if (const Status s = kinematics::centre_of_mass<S>(b.ws, u); s != Status::ok)
+                      return s;
+                    if (const Status s = kinematics::centre_of_mass_velocity<S>(b.ws, u);
+                        s != Status::ok)
+                      return s;
+                    if (const Status s = kinematics::centre_of_mass_jacobian<S>(b.ws, b.Jc);
+                        s != Status::ok)
+                      return s;
+                    (void)kinematics::energy<S>(b.ws);
+                    if (const Status s = kinematics::configuration_rate<S>(b.ws, q, b.v, b.q_out);
+                        s != Status::ok)
+                      return s;
+                    return kinematics::integrate<S>(b.ws, q, b.v, S(0.01), b.q_out);
+                  }});
+  list.push_back({"operational_space", [](Bench<S>& b, const VectorX<S>& q) {
+                    const int link = static_cast<int>(b.model.links.size()) - 1;
+                    const operational_space::Task<S> task{link, Vec3<S>(S(0.1), S(0), S(0))};
+                    if (const Status s = operational_space::update<S>(b.ws, q, b.v, task);
+                        s != Status::ok)
+                      return s;
+                    return operational_space::null_space_projector<S>(b.ws, b.M);
+                  }});
+  list.push_back({"regressor", [](Bench<S>& b, const VectorX<S>& q) {
+                    if (const Status s = regressor::parameters<S>(b.ws, b.pi); s != Status::ok)
+                      return s;
+                    return regressor::matrix<S>(b.ws, q, b.v, b.a, b.Y);
+                  }});
+  list.push_back({"fixed steps", [](Bench<S>& b, const VectorX<S>& q) {
+                    const auto move = [&b](const S&, VectorIn<S> at, VectorIn<S> v,
+                                           VectorOut<S> a) noexcept {
+                      return default_algorithms<S>(b.ws).forward_dynamics(b.ws, at, v, b.a, a);
+                    };
+                    b.q_out = q;
+                    b.out = b.v;
+                    const Status s =
+                        b.step.runge_kutta4(move, S(0), S(0.001), b.q_out, b.out);
+                    if (s != Status::ok) return s;
+                    return b.step.semi_implicit_euler(move, S(0), S(0.001), b.q_out, b.out);
+                  }});
+  list.push_back({"payload, gravity and outer forces", [](Bench<S>& b, const VectorX<S>& q) {
+                    const int link = static_cast<int>(b.model.links.size()) - 1;
+                    b.ws.clear_external_forces();
+                    if (const Status s = b.ws.set_gravity(Vec3<S>(q[0], S(0), S(-9.81)));
+                        s != Status::ok)
+                      return s;
+                    const Payload<S> load = {S(1), Vec3<S>(q[0], S(0), S(0)),
+                                             Symmetric3<S>::zero()};
+                    if (const Status s = b.ws.set_payload(link, load); s != Status::ok) return s;
+                    return b.ws.add_external_force(link, {Vec3<S>::Ones(), Vec3<S>::Ones()});
+                  }});
+  return list;
+}
+
+Model draw(unsigned seed, const char* kind, support::Random& random) {
+  support::RandomOptions options;
+  options.joints = 8;
+  options.branching = 0.3;
+  options.prismatic = 0.2;
+  options.rotors = true;
+  const std::string name = kind;
+  if (name == "mimic") options.mimic = 0.5;
+  if (name == "everything") options.planar = options.floating = 0.2;
+  ModelOptions build;
+  build.floating_base = name == "floating base" || seed % 5 == 0;
+  return build_model(random.robot(options), build);
+}
+
+template <class S>
+void check_all() {
+  if (!support::allocations_are_counted) GTEST_SKIP() << "a sanitizer has the heap";
+  int good = 0;
+  int refused = 0;
+  for (const char* kind : {"tree", "mimic", "everything", "floating base"}) {
+    for (unsigned seed = 1; seed <= 5; ++seed) {
+      support::Random random(seed);
+      const Model model = draw(seed, kind, random);
+      Bench<S> bench(model, random);
+      const VectorX<S> too_long = VectorX<S>::Zero(model.nq + 1);
+      for (const Case<S>& one : cases<S>()) {
+        SCOPED_TRACE(one.name + ", " + kind + ", seed " + std::to_string(seed));
+        const support::AllocationGuard guard;
+        const Status with_good = one.run(bench, bench.q);
+        const Status with_nan = one.run(bench, bench.bad);
+        // The load and the outer force read no more than q[0].
+        const bool checks_size = one.name.rfind("payload", 0) != 0;
+        const Status with_wrong_size = checks_size ? one.run(bench, too_long) : Status::wrong_size;
+        const long count = guard.count();
+        EXPECT_EQ(count, 0);
+        (with_good == Status::ok ? good : refused) += 1;
+        EXPECT_EQ(with_nan, Status::not_finite);
+        EXPECT_EQ(with_wrong_size, Status::wrong_size);
+      }
+    }
+  }
+  // Most succeed: what is refused are O(n) inverses of mimic robots and singular tasks.
+  EXPECT_GT(good, 5 * refused);
+}
+
+TEST(NoAllocation, EveryAlgorithmInDouble) { check_all<double>(); }
+TEST(NoAllocation, EveryAlgorithmInFloat) { check_all<float>(); }
+
+TEST(NoAllocation, SingularMassMatrix) {
+  if (!support::allocations_are_counted) GTEST_SKIP() << "a sanitizer has the heap";
+  support::Random random(1);
+  support::RandomOptions options;
+  options.joints = 4;
+  RobotDescription robot = random.robot(options);
+  robot.links.back().inertial.reset();
+  const Model model = build_model(robot);
+  Bench<double> bench(model, random);
+  for (const Method method : all_methods) {
+    const Algorithms<double> use = algorithms(bench.ws, method);
+    const support::AllocationGuard guard;
+    const Status status = use.forward_dynamics(bench.ws, bench.q, bench.v, bench.a, bench.out);
+    const Status inverse = use.inverse_mass_matrix(bench.ws, bench.q, bench.M);
+    EXPECT_EQ(guard.count(), 0) << to_string(method);
+    EXPECT_EQ(status, Status::singular) << to_string(method);
+    EXPECT_EQ(inverse, Status::singular) << to_string(method);
+  }
+}
+
+TEST(NoAllocation, ClosedLoops) {
+  if (!support::allocations_are_counted) GTEST_SKIP() << "a sanitizer has the heap";
+  support::Random random(3);
+  support::RandomOptions options;
+  options.joints = 7;
+  const Model model = build_model(random.robot(options));
+  LoopJoint ball;
+  ball.name = "ball";
+  ball.type = LoopType::spherical;
+  ball.link_a = 0;
+  ball.link_b = static_cast<int>(model.links.size()) - 1;
+  Bench<double> bench(model, random);
+  loops::Loops<double> set(model, {ball});
+  Eigen::VectorXd lambda(set.rows());
+  const support::AllocationGuard guard;
+  const Status one =
+      loops::bordered(bench.ws, set, bench.q, bench.v, bench.a, bench.out, lambda);
+  const Status two =
+      loops::multipliers_first(bench.ws, set, bench.q, bench.v, bench.a, bench.out, lambda);
+  const Status three =
+      loops::null_space(bench.ws, set, bench.q, bench.v, bench.a, bench.out, lambda);
+  const Status bad = loops::bordered(bench.ws, set, bench.bad, bench.v, bench.a, bench.out, lambda);
+  EXPECT_EQ(guard.count(), 0);
+  EXPECT_EQ(one, Status::ok);
+  EXPECT_EQ(two, Status::ok);
+  EXPECT_EQ(three, Status::ok);
+  EXPECT_EQ(bad, Status::not_finite);
+}
+
+TEST(NoAllocation, Trajectories) {
+  if (!support::allocations_are_counted) GTEST_SKIP() << "a sanitizer has the heap";
+  const trajectory::Cycloid<double> cycloid(Eigen::VectorXd::Zero(3), Eigen::VectorXd::Ones(3),
+                                            2.0);
+  Eigen::VectorXd q(3), v(3), a(3), wrong(2);
+  const support::AllocationGuard guard;
+  const Status good = cycloid.evaluate(0.7, q, v, a);
+  const Status bad = cycloid.evaluate(0.7, wrong, v, a);
+  EXPECT_EQ(guard.count(), 0);
+  EXPECT_EQ(good, Status::ok);
+  EXPECT_EQ(bad, Status::wrong_size);
+}
+
+/// An Eigen product that needs a temporary, a std::function that outgrows its buffer and a plain
+/// new: the guard must see each.
+TEST(NoAllocation, CanaryIsCaught) {
+  if (!support::allocations_are_counted) GTEST_SKIP() << "a sanitizer has the heap";
+  Eigen::MatrixXd A = Eigen::MatrixXd::Random(8, 8);
+  support::AllocationGuard product;
+  A = A * A;
+  EXPECT_GT(product.count(), 0);
+  support::AllocationGuard heap;
+  std::vector<double> values(3);
+  EXPECT_GT(heap.count(), 0);
+  EXPECT_EQ(values.size(), 3U);
+}
+
+}  // namespace
