@@ -13,9 +13,11 @@ namespace {
 int check(const RobotOptions& options) {
   const Model model = load_robot(options);
   const Workspace<double> ws = make_workspace(model, options);
+  const LoopSet loops = load_loops(model, options);
   std::cout << options.file << ": OK, " << counted(model.joints.size(), "joint") << ", "
             << counted(static_cast<std::size_t>(model.nv), "degree") << " of freedom, "
             << counted(model.links.size(), "link") << ", "
+            << (loops.empty() ? "" : counted(loops.size(), "loop joint") + ", ")
             << counted(model.warnings.size(), "warning") << '\n';
   for (const std::string& warning : model.warnings) std::cout << "warning: " << warning << '\n';
   return 0;

@@ -112,6 +112,9 @@ void add_robot_options(CLI::App& app, RobotOptions& options) {
   app.add_option("--joints", options.joints, "Only these joints move, the others are locked")
       ->group(group)
       ->type_name("A,B,...");
+  app.add_option("--loops", options.loops, "Joints that close loops (YAML)")
+      ->group(group)
+      ->type_name("FILE");
   repeatable("--locked", options.locked, "JOINT=VALUE", "Hold a joint at a position (repeatable)");
   repeatable("--payload", options.payloads, "LINK,MASS,X,Y,Z",
              "Fix a load to a link: kg, and its centre of mass in m;\nsix more numbers are its "
@@ -140,6 +143,10 @@ Model load_robot(const RobotOptions& options) {
   model.rotor_inertia = parse_assignments(options.rotor_inertia, "--rotor-inertia");
   model.gear_ratio = parse_assignments(options.gear_ratio, "--gear-ratio");
   return load_model(options.file, model);
+}
+
+LoopSet load_loops(const Model& model, const RobotOptions& options) {
+  return options.loops.empty() ? LoopSet{} : dynamics_core::load_loops(options.loops, model);
 }
 
 Workspace<double> make_workspace(const Model& model, const RobotOptions& options) {

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "dynamics_core/loops.hpp"
 #include "dynamics_core/methods.hpp"
 #include "dynamics_core/model.hpp"
 #include "dynamics_core/workspace.hpp"
@@ -42,6 +43,7 @@ struct RobotOptions {
   bool floating_base = false;
   std::string gravity;
   std::string joints;
+  std::string loops;
   std::vector<std::string> locked;
   std::vector<std::string> payloads;
   std::vector<std::string> damping;
@@ -54,6 +56,9 @@ void add_robot_options(CLI::App& app, RobotOptions& options);
 
 /// Throws ModelError for the robot's faults, UsageError for those of the options.
 [[nodiscard]] Model load_robot(const RobotOptions& options);
+
+/// The loop joints declared in a file of their own; none without that option. Throws ModelError.
+[[nodiscard]] LoopSet load_loops(const Model& model, const RobotOptions& options);
 
 /// A workspace that carries the payloads.
 [[nodiscard]] Workspace<double> make_workspace(const Model& model, const RobotOptions& options);

@@ -31,14 +31,15 @@ class Evaluator {
   static const std::vector<Entry> quantities;
   static constexpr int defaults = 5;  ///< so many of them are computed unasked
 
-  Evaluator(const Model& model, Workspace<double> ws, std::optional<Method> method,
-            std::vector<Entry> wanted, int link)
+  Evaluator(const Model& model, Workspace<double> ws, const LoopSet& loops,
+            std::optional<Method> method, std::vector<Entry> wanted, int link)
       : model_(model),
         reader_(model, link),
         ws_(std::move(ws)),
         method_(method),
         algorithms_(method ? algorithms<double>(ws_, *method) : default_algorithms<double>(ws_)),
         friction_(model),
+        loops_(model, loops),
         wanted_(std::move(wanted)) {}
 
   [[nodiscard]] Record operator()(const std::string& text, std::size_t number) {
@@ -79,6 +80,11 @@ class Evaluator {
   [[nodiscard]] static Record number(double x) {
     if (!std::isfinite(x)) throw LineError("not finite; the input is too large");
     return x;
+  }
+  [[nodiscard]] static Record list(const VectorXd& x) {
+    Record array = Record::array();
+    for (const double element : x) array.push_back(number(element));
+    return array;
   }
   [[nodiscard]] static Record vector(const VectorXd& x, const std::vector<int>& places) {
     Record array = Record::array();
@@ -138,7 +144,10 @@ class Evaluator {
   }
   void forward_dynamics(const State& s, Record& out) {
     VectorXd x(model_.nv);
-    const Status status = algorithms_.forward_dynamics(ws_, s.q, s.v, s.tau, x);
+    VectorXd lambda(loops_.rows());
+    const Status status = loops_.rows() == 0
+                              ? algorithms_.forward_dynamics(ws_, s.q, s.v, s.tau, x)
+                              : loops::null_space<double>(ws_, loops_, s.q, s.v, s.tau, x, lambda);
     if (status != Status::singular) require(status);
     out["qdd"] = status == Status::singular ? Record(nullptr) : vector(x, s.order.v);
   }
@@ -165,6 +174,17 @@ class Evaluator {
     const kinematics::Energy<double> E = kinematics::energy<double>(ws_);
     out["energy"] = {{"kinetic", number(E.kinetic)}, {"potential", number(E.potential)}};
   }
+  void regressor(const State& s, Record& out) {
+    const int n = regressor::columns<double>(ws_);
+    MatrixXd Y(model_.nv, n);
+    VectorXd pi(n);
+    require(regressor::matrix<double>(ws_, s.q, s.v, s.a, Y));
+    require(regressor::parameters<double>(ws_, pi));
+    Record array = Record::array();
+    for (const int i : s.order.v) array.push_back(list(Y.row(i).transpose()));
+    out["regressor"] = array;
+    out["parameters"] = list(pi);
+  }
   void friction(const State& s, Record& out) {
     VectorXd x = VectorXd::Zero(model_.nv);
     require(friction_.add(s.v, x));
@@ -177,6 +197,7 @@ class Evaluator {
   std::optional<Method> method_;
   Algorithms<double> algorithms_;
   Friction<double> friction_;
+  loops::Loops<double> loops_;
   std::vector<Entry> wanted_;
 };
 
@@ -190,6 +211,7 @@ const std::vector<Evaluator::Entry> Evaluator::quantities = {
     {"Minv", &Evaluator::inverse_mass_matrix},
     {"jacobian", &Evaluator::jacobian},
     {"energy", &Evaluator::energy},
+    {"regressor", &Evaluator::regressor},
     {"friction", &Evaluator::friction},
 };
 
@@ -249,8 +271,8 @@ int eval(const EvalOptions& options) {
   const std::vector<Evaluator::Entry> wanted = wanted_quantities(options.compute);
   const std::optional<Method> method = parse_method(options.method);
   const Model model = load_robot(options.robot);
-  Evaluator evaluate(model, make_workspace(model, options.robot), method, wanted,
-                     jacobian_link(model, options));
+  Evaluator evaluate(model, make_workspace(model, options.robot), load_loops(model, options.robot),
+                     method, wanted, jacobian_link(model, options));
   if (options.input == "-") {
     std::ios::sync_with_stdio(false);
     return evaluate_stream(std::cin, "standard input", evaluate);

@@ -5,6 +5,7 @@
 
 #include "common.hpp"
 #include "dynamics_core/kinematics.hpp"
+#include "dynamics_core/regressor.hpp"
 
 namespace dynamics_core::tools {
 
@@ -89,7 +90,25 @@ struct Masses {
           {"payload", payload}};
 }
 
-[[nodiscard]] Json to_json(const Model& model, const Workspace<double>& ws, const Masses& masses) {
+[[nodiscard]] Json loop_json(const Model& model, const LoopJoint& loop) {
+  return {{"name", loop.name},
+          {"type", to_string(loop.type)},
+          {"link_a", model.links[static_cast<std::size_t>(loop.link_a)].name},
+          {"link_b", model.links[static_cast<std::size_t>(loop.link_b)].name}};
+}
+
+/// What the regressor's columns belong to, and their values.
+[[nodiscard]] Json parameters_json(const Model& model, const Workspace<double>& ws) {
+  Eigen::VectorXd pi(regressor::columns<double>(ws));
+  Json json = Json::object();
+  if (regressor::parameters<double>(ws, pi) != Status::ok) return json;
+  const std::vector<std::string> names = parameter_names(model);
+  for (std::size_t i = 0; i < names.size(); ++i) json[names[i]] = pi[static_cast<Eigen::Index>(i)];
+  return json;
+}
+
+[[nodiscard]] Json to_json(const Model& model, const Workspace<double>& ws, const LoopSet& loops,
+                           const Masses& masses) {
   Json json = {{"name", model.name}, {"nq", model.nq}, {"nv", model.nv}};
   json["joints"] = Json::array();
   for (const JointInfo& joint : model.joints) json["joints"].push_back(joint_json(joint));
@@ -102,10 +121,13 @@ struct Masses {
   json["links"] = Json::array();
   for (std::size_t i = 0; i < model.links.size(); ++i)
     json["links"].push_back(link_json(model, model.links[i], ws.links[i].payload.m));
+  json["loops"] = Json::array();
+  for (const LoopJoint& loop : loops) json["loops"].push_back(loop_json(model, loop));
   json["total_mass"] = masses.total;
   json["moving_mass"] = masses.moving;
   json["center_of_mass"] = numbers(masses.center);
   json["gravity"] = numbers(model.gravity);
+  json["parameters"] = parameters_json(model, ws);
   json["warnings"] = model.warnings;
   return json;
 }
@@ -140,6 +162,16 @@ void print_mimics(const Model& model) {
   print_table(std::cout, rows);
 }
 
+void print_loops(const Model& model, const LoopSet& loops) {
+  std::vector<Row> rows = {{"joint", "type", "link a", "link b"}};
+  for (const LoopJoint& loop : loops)
+    rows.push_back({loop.name, to_string(loop.type),
+                    model.links[static_cast<std::size_t>(loop.link_a)].name,
+                    model.links[static_cast<std::size_t>(loop.link_b)].name});
+  std::cout << "\nLoop joints\n";
+  print_table(std::cout, rows);
+}
+
 void print_links(const Model& model, const Workspace<double>& ws) {
   std::vector<Row> rows = {{"link", "moved by", "mass", "payload"}};
   for (std::size_t i = 0; i < model.links.size(); ++i) {
@@ -157,7 +189,8 @@ void print_links(const Model& model, const Workspace<double>& ws) {
   return number(x[0]) + ", " + number(x[1]) + ", " + number(x[2]);
 }
 
-void print(const Model& model, const Workspace<double>& ws, const Masses& masses) {
+void print(const Model& model, const Workspace<double>& ws, const LoopSet& loops,
+           const Masses& masses) {
   std::cout << "Robot               " << model.name << '\n'
             << "Joints              " << model.joints.size() << '\n'
             << "Degrees of freedom  " << model.nv << '\n'
@@ -168,6 +201,7 @@ void print(const Model& model, const Workspace<double>& ws, const Masses& masses
             << "Gravity             " << triple(model.gravity) << " m/s^2\n";
   if (!model.joints.empty()) print_joints(model);
   if (!model.mimics.empty()) print_mimics(model);
+  if (!loops.empty()) print_loops(model, loops);
   print_links(model, ws);
   if (model.warnings.empty()) return;
   std::cout << "\nWarnings\n";
@@ -182,12 +216,14 @@ struct InfoOptions {
 int info(const InfoOptions& options) {
   const Model model = load_robot(options.robot);
   Workspace<double> ws = make_workspace(model, options.robot);
+  const LoopSet loops = load_loops(model, options.robot);
   const Masses masses = weigh(model, ws);
   if (options.json) {
-    std::cout << to_json(model, ws, masses).dump(2, ' ', false, Json::error_handler_t::replace)
-              << '\n';
+    std::cout
+        << to_json(model, ws, loops, masses).dump(2, ' ', false, Json::error_handler_t::replace)
+        << '\n';
   } else {
-    print(model, ws, masses);
+    print(model, ws, loops, masses);
   }
   return 0;
 }

@@ -29,6 +29,7 @@ struct SimulateOptions {
   double interval = 0.01;
   double step = 1e-3;
   double tolerance = 1e-8;
+  double stabilisation = 10.0;
   bool no_friction = false;
   bool statistics = false;
   std::string method;
@@ -65,6 +66,8 @@ void check(const SimulateOptions& o) {
   positive(o.interval, "--interval");
   positive(o.step, "--step");
   positive(o.tolerance, "--tolerance");
+  if (!(o.stabilisation >= 0.0) || !std::isfinite(o.stabilisation))
+    throw UsageError("--stabilisation has to be zero or a positive number");
   positive(o.travel.value_or(1.0), "--travel");
   const int drives =
       (o.torque.empty() ? 0 : 1) + (o.trajectory.empty() ? 0 : 1) + (o.goal.empty() ? 0 : 1);
@@ -88,6 +91,8 @@ class Plant {
  public:
   Plant(const Model& model, Workspace<double>& ws, const SimulateOptions& options)
       : ws_(ws),
+        loops_(model, load_loops(model, options.robot)),
+        lambda_(VectorXd::Zero(loops_.rows())),
         forward_dynamics_(algorithms_for(options.method, ws).forward_dynamics),
         friction_(model),
         rubs_(!options.no_friction),
@@ -98,6 +103,7 @@ class Plant {
     if (kinematics::normalize<double>(ws, start_.q) != Status::ok)
       throw UsageError("--q0: the quaternion of a floating joint is zero");
     set_drive(model, options);
+    close_loops(options);
   }
 
   [[nodiscard]] const State& start() const { return start_; }
@@ -108,7 +114,8 @@ class Plant {
     left_ = tau_;
     if (rubs_)
       if (const Status s = friction_.subtract(v, left_); s != Status::ok) return s;
-    return forward_dynamics_(ws_, q, v, left_, a);
+    if (loops_.rows() == 0) return forward_dynamics_(ws_, q, v, left_, a);
+    return loops::null_space<double>(ws_, loops_, q, v, left_, a, lambda_);
   }
 
   /// The drive's efforts at the last evaluation.
@@ -132,7 +139,21 @@ class Plant {
     if (options.v0.empty()) start_.v = at.v;
   }
 
+  /// Moves the start to the nearest state in which all loops are closed.
+  void close_loops(const SimulateOptions& options) {
+    loops_.alpha = options.stabilisation;
+    loops_.beta = options.stabilisation;
+    if (loops_.rows() == 0) return;
+    if (loops::project<double>(ws_, loops_, start_.q) != Status::ok)
+      throw ModelError(options.robot.loops, "loops", "cannot be closed near the start",
+                       "give a --q0 nearer to a closed configuration");
+    if (loops::project_velocity<double>(ws_, loops_, start_.q, start_.v) != Status::ok)
+      throw UsageError("--v0: no velocity near it respects the loops");
+  }
+
   Workspace<double>& ws_;
+  loops::Loops<double> loops_;
+  VectorXd lambda_;
   decltype(Algorithms<double>::forward_dynamics) forward_dynamics_;
   Friction<double> friction_;
   bool rubs_;
@@ -373,6 +394,9 @@ Command add_simulate(CLI::App& program) {
   option("--tolerance", o->tolerance, "NUMBER", "Of each step, absolute and relative")
       ->capture_default_str();
   option("--step", o->step, "SECONDS", "Fixed step, or the first one")->capture_default_str();
+  option("--stabilisation", o->stabilisation, "RATE",
+         "How fast errors of closed loops decay (Baumgarte), 1/s")
+      ->capture_default_str();
   option("--method", o->method, "NAME", method_help);
   option("--columns", o->columns, "LIST", "Besides the time, of q,v,a,tau,energy")
       ->capture_default_str();

@@ -99,6 +99,34 @@ inline constexpr const char* two_link_arm = R"(<robot name="two_link">
 </robot>
 )";
 
+/// A parallelogram in the xz plane once its loop is closed: crank and rocker of 0.5 m, coupler of
+/// 0.4 m, all of 1 kg at their ends. The coupler never turns, so all masses move alike.
+inline constexpr const char* parallelogram = R"(<robot name="parallelogram">
+  <link name="base"/>
+  <link name="crank"><inertial><origin xyz="0.5 0 0"/><mass value="1"/>
+    <inertia ixx="0" ixy="0" ixz="0" iyy="0" iyz="0" izz="0"/></inertial></link>
+  <link name="coupler"><inertial><origin xyz="0.4 0 0"/><mass value="1"/>
+    <inertia ixx="0" ixy="0" ixz="0" iyy="0" iyz="0" izz="0"/></inertial></link>
+  <link name="rocker"><inertial><origin xyz="0.5 0 0"/><mass value="1"/>
+    <inertia ixx="0" ixy="0" ixz="0" iyy="0" iyz="0" izz="0"/></inertial></link>
+  <joint name="crank_pin" type="continuous"><parent link="base"/><child link="crank"/>
+    <axis xyz="0 1 0"/></joint>
+  <joint name="coupler_pin" type="continuous"><parent link="crank"/><child link="coupler"/>
+    <origin xyz="0.5 0 0"/><axis xyz="0 1 0"/></joint>
+  <joint name="rocker_pin" type="continuous"><parent link="base"/><child link="rocker"/>
+    <origin xyz="0.4 0 0"/><axis xyz="0 1 0"/></joint>
+</robot>
+)";
+inline constexpr const char* parallelogram_loops = R"(loops:
+  - name: last_pin
+    type: revolute
+    link_a: coupler
+    frame_a: {xyz: [0.4, 0, 0]}
+    link_b: rocker
+    frame_b: {xyz: [0.5, 0, 0]}
+    axis: [0, 1, 0]
+)";
+
 /// A slide with a follower that moves twice as far the other way: masses 1 kg and 3 kg.
 inline constexpr const char* mimic_gripper = R"(<robot name="gripper">
   <link name="palm"/>
