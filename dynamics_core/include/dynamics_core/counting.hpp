@@ -6,6 +6,7 @@
 ///   back from the outputs. A component that nobody uses costs nothing.
 /// - A number that is not made by `Counted::variable` is a constant of the robot. Operations
 ///   between constants are off-line and cost nothing; so do 0·x, ±1·x, x ± 0 and a change of sign.
+///   A sum of constants that cancels but for round-off is zero.
 /// - The same operation on the same operands counts once, as for a compiler.
 ///
 /// Not for the real-time path: recording allocates.
@@ -66,7 +67,7 @@ class Counted {
   friend Counted operator+(const Counted& x) noexcept { return x; }
   friend Counted operator+(const Counted& x, const Counted& y) {
     const double value = x.value_ + y.value_;
-    if (x.is_constant() && y.is_constant()) return {value};
+    if (x.is_constant() && y.is_constant()) return {cancels(x, y) ? 0.0 : value};
     if (x.is_constant(0.0)) return y;
     if (y.is_constant(0.0)) return x;
     return make_commutative(value, Op::add, x, y);
@@ -150,6 +151,10 @@ class Counted {
   }
   [[nodiscard]] bool is_constant(double value) const noexcept {
     return is_constant() && value_ == value;
+  }
+  /// Constants that differ by round-off alone: a zero, had it been worked out by hand.
+  [[nodiscard]] static bool cancels(const Counted& x, const Counted& y) noexcept {
+    return std::abs(x.value_ + y.value_) < 1e-15 * std::abs(x.value_);
   }
   /// The number of this operand in a node; c and −c share one, as x and −x do.
   [[nodiscard]] std::int64_t reference() const {

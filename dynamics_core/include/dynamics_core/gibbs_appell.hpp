@@ -31,7 +31,7 @@ using OmegaTensor = typename Workspace<S>::OmegaTensor;
 // would pass through memory in pieces of another width.
 
 template <class S>
-[[gnu::always_inline]] inline void put(const Vec3<S>& from, Vec3<S>& to) noexcept {
+RD_INLINE void put(const Vec3<S>& from, Vec3<S>& to) noexcept {
   to[0] = from[0];
   to[1] = from[1];
   to[2] = from[2];
@@ -39,7 +39,7 @@ template <class S>
 
 /// Ω = ω̇~ + ω~² (Eq. 12).
 template <class S>
-[[nodiscard, gnu::always_inline]] inline OmegaTensor<S> omega_tensor(const Vec3<S>& w,
+[[nodiscard]] RD_INLINE OmegaTensor<S> omega_tensor(const Vec3<S>& w,
                                                                      const Vec3<S>& wd) noexcept {
   const S xx = w[0] * w[0];
   const S yy = w[1] * w[1];
@@ -61,7 +61,7 @@ template <class S>
 
 /// s̈ + Ω p in the parent, p the part of the joint's offset that is fixed there (§4.1, step 1).
 template <class S>
-[[nodiscard, gnu::always_inline]] inline Vec3<S> acceleration_at_joint(
+[[nodiscard]] RD_INLINE Vec3<S> acceleration_at_joint(
     const Transform<S>& X, const Link<S>& parent) noexcept {
   const OmegaTensor<S>& W = parent.Omega;
   const Vec3<S>& s = parent.sdd;
@@ -96,7 +96,7 @@ void root_hinge(const Body<S>& b, const Vec3<S>& base, S qd, S qdd, Link<S>& l) 
 
 /// Rᵀ u across a joint that is (not) a branch.
 template <bool branch, class S>
-[[nodiscard, gnu::always_inline]] inline Vec3<S> turn(const Transform<S>& X, S x, S y,
+[[nodiscard]] RD_INLINE Vec3<S> turn(const Transform<S>& X, S x, S y,
                                                       S z) noexcept {
   if constexpr (branch) {
     const S t = X.cg * x + X.sg * y;
@@ -109,7 +109,7 @@ template <bool branch, class S>
 
 /// ω, ω̇, Ω, s̈ (§4.1, step 1) and the force and moment on the body (step 2, Eqs. 9, 10).
 template <bool branch, class S>
-[[gnu::always_inline]] inline void hinge(const Body<S>& b, const Link<S>& parent, S qd, S qdd,
+RD_INLINE void hinge(const Body<S>& b, const Link<S>& parent, S qd, S qdd,
                                          Link<S>& l) noexcept {
   const Transform<S>& X = b.X;
   OmegaTensor<S>& W = l.Omega;
@@ -251,7 +251,7 @@ void subtract_external(Workspace<S>& ws) noexcept {
 
 /// Adds the body's force to its parent's (Eqs. 15, 16).
 template <bool branch, class S>
-[[gnu::always_inline]] inline void add_to_parent(const Transform<S>& X, const Force<S>& F,
+RD_INLINE void add_to_parent(const Transform<S>& X, const Force<S>& F,
                                                  Force<S>& parent) noexcept {
   S fx = X.c * F.f[0] - X.s * F.f[1];
   const S fv = X.s * F.f[0] + X.c * F.f[1];
@@ -357,7 +357,7 @@ using Lanes = Eigen::Array<S, 4, 1>;
 
 /// Three rows of four axes, from the parent's frame to the body's (§4.2, step 3).
 template <bool branch, class S>
-[[gnu::always_inline]] inline void turn_rows(const Transform<S>& X, const S* from, S* to) noexcept {
+RD_INLINE void turn_rows(const Transform<S>& X, const S* from, S* to) noexcept {
   using From = Eigen::Map<const Lanes<S>>;
   using To = Eigen::Map<Lanes<S>>;
   Lanes<S> x = From(from);
@@ -376,7 +376,7 @@ template <bool branch, class S>
   To{to + 8} = X.ca * z - X.sa * y;
 }
 template <bool branch, class S>
-[[gnu::always_inline]] inline void turn_axes(const Transform<S>& X, const S* from, int blocks,
+RD_INLINE void turn_axes(const Transform<S>& X, const S* from, int blocks,
                                              S* to) noexcept {
   for (int k = 0; k < blocks; ++k, from += 24, to += 24) {
     turn_rows<branch, S>(X, from, to);
@@ -388,7 +388,7 @@ template <bool branch, class S>
 /// one and the same point, the first body's origin. As the point never changes, the axes need only
 /// turn on their way to the tips, where the paper carries one vector s_kj per pair of bodies.
 template <class S>
-[[gnu::always_inline]] inline void set_path(const Body<S>& b, const Link<S>* parent, S* axes,
+RD_INLINE void set_path(const Body<S>& b, const Link<S>* parent, S* axes,
                                             Link<S>& l) noexcept {
   const S one(1);
   const S zero(0);
@@ -421,7 +421,7 @@ template <class S>
 /// the composite a unit acceleration along the body's axis, ψ z and φ~ z (Eq. 22) for a hinge,
 /// φ~ᵀ z and m z for a slide, times the axes.
 template <class S>
-[[nodiscard, gnu::always_inline]] inline S path_products(const Body<S>& b, const Link<S>& l,
+[[nodiscard]] RD_INLINE S path_products(const Body<S>& b, const Link<S>& l,
                                                          const S* axes, S* row) noexcept {
   const EulerInertia<S>& A = l.composite;
   const Vec3<S>& s = l.s;
@@ -449,7 +449,7 @@ template <class S>
 
 /// Puts the products of one body into M.
 template <class S>
-[[gnu::always_inline]] inline void scatter(const Workspace<S>& ws, int i, const S& diagonal,
+RD_INLINE void scatter(const Workspace<S>& ws, int i, const S& diagonal,
                                            const S* row, MatrixOut<S>& M) noexcept {
   const Body<S>* body = ws.bodies.data();
   const Body<S>& b = body[i];
