@@ -80,6 +80,15 @@ template <class S>
   return true;
 }
 
+/// A x of the leading k × k block, zeros below.
+template <class S>
+[[nodiscard]] Vec6<S> times(const Mat6<S>& A, const Vec6<S>& x, int k) noexcept {
+  Vec6<S> y = Vec6<S>::Zero();
+  for (int i = 0; i < k; ++i)
+    for (int j = 0; j < k; ++j) y[i] += A(i, j) * x[j];
+  return y;
+}
+
 }  // namespace detail
 
 /// Computes the task's dynamics in the state (q, v). External forces have no part in them.
@@ -108,30 +117,31 @@ template <class S>
   if (const Status s = composite_body::mass_matrix<S>(ws, q, ws.M); s != Status::ok) return s;
   if (const Status s = cholesky::factorize_mass_matrix<S>(ws); s != Status::ok) return s;
   const auto view = cholesky::detail::mass_matrix_view<S>(ws);
-  const auto J = o.J.topRows(k);
-  auto W = o.Jbar.leftCols(k);  // M⁻¹ Jᵀ
-  W = J.transpose();
-  for (int i = 0; i < k; ++i) cholesky::detail::solve(view, o.Jbar.col(i).data());
-  auto Lambda = o.Lambda.topLeftCorner(k, k);
-  Lambda.noalias() = J.lazyProduct(W);
+  MatrixX<S>& W = o.Jbar;  // M⁻¹ Jᵀ
+  for (int i = 0; i < k; ++i) {
+    W.col(i) = o.J.row(i).transpose();
+    cholesky::detail::solve(view, W.col(i).data());
+  }
+  for (int i = 0; i < k; ++i)
+    for (int j = 0; j < k; ++j) o.Lambda(i, j) = o.J.row(i).dot(W.col(j));
   if (!detail::invert_symmetric<S>(o.Lambda, k)) return Status::singular;
 
   // C v + g and g, through J M⁻¹ = Wᵀ.
   if (const Status s = newton_euler::gravity<S>(ws, q, o.force); s != Status::ok) return s;
   Vec6<S> of_gravity;
-  of_gravity.head(k).noalias() = W.transpose().lazyProduct(o.force);
+  for (int i = 0; i < k; ++i) of_gravity[i] = W.col(i).dot(o.force);
   if (const Status s = newton_euler::bias<S>(ws, q, v, ws.bias); s != Status::ok) return s;
   o.force = ws.bias - o.force;
   Vec6<S> of_velocity;
-  of_velocity.head(k).noalias() = W.transpose().lazyProduct(o.force);
-  of_velocity.head(k) -= Jd_v.head(k);
-  o.p.head(k).noalias() = Lambda.lazyProduct(of_gravity.head(k));
-  o.mu.head(k).noalias() = Lambda.lazyProduct(of_velocity.head(k));
+  for (int i = 0; i < k; ++i) of_velocity[i] = W.col(i).dot(o.force) - Jd_v[i];
+  o.p = detail::times<S>(o.Lambda, of_gravity, k);
+  o.mu = detail::times<S>(o.Lambda, of_velocity, k);
 
   for (int j = 0; j < ws.nv(); ++j) {  // J̄ = W Λ, row by row
     Vec6<S> row;
-    row.head(k) = W.row(j).transpose();
-    for (int i = 0; i < k; ++i) W(j, i) = Lambda.col(i).dot(row.head(k));
+    for (int i = 0; i < k; ++i) row[i] = W(j, i);
+    const Vec6<S> product = detail::times<S>(o.Lambda, row, k);
+    for (int i = 0; i < k; ++i) W(j, i) = product[i];
   }
   return Status::ok;
 }
@@ -181,8 +191,11 @@ template <class S>
   const int k = rows(ws);
   if (acceleration.size() != k || force.size() != k) return Status::wrong_size;
   if (!all_finite<S>(acceleration)) return Status::not_finite;
-  force = velocity_force(ws) + gravity_force(ws);
-  force.noalias() += inertia(ws).lazyProduct(acceleration);
+  const auto& o = ws.operational_space;
+  for (int i = 0; i < k; ++i) {
+    force[i] = o.mu[i] + o.p[i];
+    for (int j = 0; j < k; ++j) force[i] += o.Lambda(i, j) * acceleration[j];
+  }
   return Status::ok;
 }
 
