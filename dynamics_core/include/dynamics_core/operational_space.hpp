@@ -138,7 +138,7 @@ template <class S>
   o.mu = detail::times<S>(o.Lambda, of_velocity, k);
 
   for (int j = 0; j < ws.nv(); ++j) {  // J̄ = W Λ, row by row
-    Vec6<S> row;
+    Vec6<S> row = Vec6<S>::Zero();
     for (int i = 0; i < k; ++i) row[i] = W(j, i);
     const Vec6<S> product = detail::times<S>(o.Lambda, row, k);
     for (int i = 0; i < k; ++i) W(j, i) = product[i];
