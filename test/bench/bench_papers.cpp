@@ -92,7 +92,7 @@ void free_fall_tables() {
   const Experiment arm = stanford_experiment();
   std::printf("\n| Stanford arm in free fall | θ2 = 0 at t in s | b3 there in m | b3 at 10 s in m |"
               " evaluations |\n|---|---|---|---|---|\n");
-  std::printf("| Saha 2001, Fig. 4(i) | “a little after 0.5” | | | |\n");
+  std::printf("| Saha 2001, Fig. 4(i) | a little after 0.5 | | | |\n");
   for (const Integrator i : all_integrators) {
     const FreeFall f = stanford_free_fall(arm, with(i, 1e-6, 0.01));
     std::printf("| %s | %s | %.2f | %.1f | %ld |\n", name(i), seconds(f.joint2_zero).c_str(),
@@ -117,10 +117,11 @@ void free_fall_tables() {
 }
 
 void forced_table(const Experiment& experiment, const char* paper) {
-  std::printf("\n| integrator | tolerance | leaves by 0.01 at | by 0.1 at | ended | evaluations |"
-              " leaves by 0.01 at | by 0.1 at | ended | evaluations |\n");
+  std::printf("\n| integrator | tolerance | free steps: off by 0.01 at t in s | by 0.1 at |"
+              " failed | evaluations | stops every 0.01 s: off by 0.01 at | by 0.1 at | failed |"
+              " evaluations |\n");
   std::printf("|---|---|---|---|---|---|---|---|---|---|\n");
-  std::printf("| Saha 2001 | 1e-6 | “after about %s” | | | | | | | |\n", paper);
+  std::printf("| Saha 2001 | 1e-6 | after about %s | | | | | | | |\n", paper);
   for (const Integrator i : all_integrators) {
     for (const double tolerance : {1e-4, 1e-6, 1e-8, 1e-10}) {
       std::printf("| %s | %.0e |", name(i), tolerance);
@@ -203,12 +204,12 @@ int main() {
                stanford_experiment(1999));
   std::printf("\n## Saha 2001\n");
   free_fall_tables();
-  std::printf("\nForced simulation of the Stanford arm (free steps; steps that end every 0.01 s)\n");
-  forced_table(stanford_experiment(), "2.5 sec");
+  std::printf("\nForced simulation of the Stanford arm \n");
+  forced_table(stanford_experiment(), "2.5");
   torque_table("Torques of the PUMA along the cycloid, in N·m", puma_experiment());
   puma_definiteness();
-  std::printf("\nForced simulation of the PUMA (free steps; steps that end every 0.01 s)\n");
-  forced_table(puma_experiment(), "6 sec");
+  std::printf("\nForced simulation of the PUMA \n");
+  forced_table(puma_experiment(), "6");
   std::printf("\n## Mata 2002 §5.2\n");
   line_table();
 }

@@ -37,8 +37,8 @@ TEST(MataLine, IsWithinReachAndTheInverseKinematicsIsRight) {
     line.evaluate(t, q, v, a);
     EXPECT_LT(((after - before) / (2 * h) - v).norm(), 1e-7);
     EXPECT_LT(((after - 2 * q + before) / (h * h) - a).norm(), 1e-4);
-    Pose<double> X;
-    Motion<double> V;
+    Pose<double> X = Pose<double>::identity();
+    Motion<double> V = Motion<double>::zero();
     ASSERT_EQ(kinematics::update<double>(ws, q, v), Status::ok);
     ASSERT_EQ(kinematics::pose(ws, link, X), Status::ok);
     ASSERT_EQ(kinematics::velocity(ws, link, V), Status::ok);
