@@ -112,8 +112,8 @@ void try_step(Stepper& stepper, const System& system, const Workspace<double>& w
 }
 
 template <class Stepper>
-void run(Stepper stepper, const System& system, const Workspace<double>& ws,
-         const Options& options, const Observer& observer, Result& result) {
+void run(Stepper stepper, const System& system, const Workspace<double>& ws, const Options& options,
+         const Observer& observer, Result& result) {
   Flat x(static_cast<std::size_t>(ws.nq() + ws.nv()));
   flatten(result.state, x);
   if (observer && !observer(result.state)) return;
@@ -153,9 +153,8 @@ template <class Stepper>
 [[nodiscard]] auto adams(const Options& options) {
   using Adams = odeint::adaptive_adams_bashforth_moulton<8, Flat>;
   using Controlled = odeint::controlled_adams_bashforth_moulton<Adams>;
-  return Controlled(Controlled::step_adjuster_type(options.absolute_tolerance,
-                                                   options.relative_tolerance,
-                                                   std::numeric_limits<double>::max()));
+  return Controlled(Controlled::step_adjuster_type(
+      options.absolute_tolerance, options.relative_tolerance, std::numeric_limits<double>::max()));
 }
 
 }  // namespace

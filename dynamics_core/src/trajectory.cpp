@@ -50,13 +50,12 @@ Waypoints read_waypoints(const std::string& text, const std::string& source) {
     if (line.empty() || line[0] == '#') continue;
     const std::string element = "line " + std::to_string(at);
     const std::vector<std::string> fields = split(line);
-    if (rows.empty() && out.joints.empty() &&
-        !dynamics_core::detail::parse_number(fields[0])) {
+    if (rows.empty() && out.joints.empty() && !dynamics_core::detail::parse_number(fields[0])) {
       out.joints.assign(fields.begin() + 1, fields.end());
       continue;
     }
     rows.push_back(numbers(fields, source, element));
-    const std::size_t columns = rows.size() > 1        ? rows[0].size()
+    const std::size_t columns = rows.size() > 1      ? rows[0].size()
                                 : out.joints.empty() ? fields.size()
                                                      : out.joints.size() + 1;
     if (fields.size() != columns || columns < 2) {

@@ -76,8 +76,8 @@ void planar_ranges(const Experiment& experiment) {
   }
   double angle_low = 0.0, angle_high = 0.0;
   dynamics_core::simulation::Plant plant(ws, dynamics_core::simulation::NoEffort{});
-  (void)simulate(ws, plant, experiment.at_rest(),
-                 with(Integrator::fehlberg45, 1e-8, 0.01, 3.5), [&](const State& s) {
+  (void)simulate(ws, plant, experiment.at_rest(), with(Integrator::fehlberg45, 1e-8, 0.01, 3.5),
+                 [&](const State& s) {
                    angle_low = std::min(angle_low, s.q[0]);
                    angle_high = std::max(angle_high, s.q[0]);
                    return true;
@@ -90,8 +90,9 @@ void planar_ranges(const Experiment& experiment) {
 
 void free_fall_tables() {
   const Experiment arm = stanford_experiment();
-  std::printf("\n| Stanford arm in free fall | θ2 = 0 at t in s | b3 there in m | b3 at 10 s in m |"
-              " evaluations |\n|---|---|---|---|---|\n");
+  std::printf(
+      "\n| Stanford arm in free fall | θ2 = 0 at t in s | b3 there in m | b3 at 10 s in m |"
+      " evaluations |\n|---|---|---|---|---|\n");
   std::printf("| Saha 2001, Fig. 4(i) | a little after 0.5 | | | |\n");
   for (const Integrator i : all_integrators) {
     const FreeFall f = stanford_free_fall(arm, with(i, 1e-6, 0.01));
@@ -117,9 +118,10 @@ void free_fall_tables() {
 }
 
 void forced_table(const Experiment& experiment, const char* paper) {
-  std::printf("\n| integrator | tolerance | free steps: off by 0.01 at t in s | by 0.1 at |"
-              " failed | evaluations | stops every 0.01 s: off by 0.01 at | by 0.1 at | failed |"
-              " evaluations |\n");
+  std::printf(
+      "\n| integrator | tolerance | free steps: off by 0.01 at t in s | by 0.1 at |"
+      " failed | evaluations | stops every 0.01 s: off by 0.01 at | by 0.1 at | failed |"
+      " evaluations |\n");
   std::printf("|---|---|---|---|---|---|---|---|---|---|\n");
   std::printf("| Saha 2001 | 1e-6 | after about %s | | | | | | | |\n", paper);
   for (const Integrator i : all_integrators) {
@@ -177,9 +179,10 @@ double microseconds(const Model& model, Method method) {
 }
 
 void line_table() {
-  std::printf("\n| robot | tolerance | method | average error of q in rad | of v in rad/s |"
-              " of a in rad/s² | function evaluations | forward dynamics in µs |\n"
-              "|---|---|---|---|---|---|---|---|\n");
+  std::printf(
+      "\n| robot | tolerance | method | average error of q in rad | of v in rad/s |"
+      " of a in rad/s² | function evaluations | forward dynamics in µs |\n"
+      "|---|---|---|---|---|---|---|---|\n");
   for (const bool motors : {true, false}) {
     const Model model = motors ? paper_robot("puma560") : puma560_links();
     for (const double tolerance : {1e-6, 1e-10}) {

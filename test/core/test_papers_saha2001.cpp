@@ -12,8 +12,8 @@ namespace {
 
 using namespace support;
 using namespace dynamics_core;
-using simulation::Integrator;
 using Eigen::MatrixXd;
+using simulation::Integrator;
 
 Options with(Integrator integrator, double tolerance, double interval, double duration) {
   Options o;
@@ -89,8 +89,8 @@ TEST(Saha2001Stanford, FreeFallConservesEnergy) {
     return E.kinetic + E.potential;
   };
   const double E0 = energy(arm.at_rest());
-  for (const Method method : {Method::articulated_body, Method::udut, Method::gibbs_appell,
-                              Method::cholesky}) {
+  for (const Method method :
+       {Method::articulated_body, Method::udut, Method::gibbs_appell, Method::cholesky}) {
     const Options options = with(Integrator::dormand_prince, 1e-10, 1.0, 3.0);
     const FreeFall fall = stanford_free_fall(arm, options, 1.0, method);
     EXPECT_NEAR(energy(fall.result.state), E0, 1e-5) << to_string(method);

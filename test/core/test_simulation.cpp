@@ -11,14 +11,14 @@
 namespace {
 
 using namespace dynamics_core;
+using Eigen::Vector3d;
+using Eigen::VectorXd;
 using simulation::Integrator;
 using simulation::NoEffort;
 using simulation::Options;
 using simulation::Plant;
 using simulation::Result;
 using simulation::State;
-using Eigen::Vector3d;
-using Eigen::VectorXd;
 
 /// A mass point m on a massless rod of length l, turning about y, hanging along −z at q = 0.
 RobotDescription pendulum(double m = 2.0, double l = 0.5) {
@@ -361,8 +361,8 @@ TEST(Methods, LeadToTheSameMotion) {
   o.absolute_tolerance = o.relative_tolerance = 1e-10;
   o.duration = 0.5;
   std::optional<VectorXd> first;
-  for (const Method m : {Method::articulated_body, Method::udut, Method::gibbs_appell,
-                         Method::cholesky}) {
+  for (const Method m :
+       {Method::articulated_body, Method::udut, Method::gibbs_appell, Method::cholesky}) {
     Plant plant(ws, algorithms(ws, m).forward_dynamics, NoEffort{});
     const Result r = simulate(ws, plant, s0, o);
     ASSERT_EQ(r.status, Status::ok);
@@ -378,9 +378,8 @@ enum class Scheme { runge_kutta4, semi_implicit_euler };
 template <class S, class Acceleration>
 Status step(Scheme scheme, simulation::FixedStep<S>& stepper, Acceleration& acceleration, S t, S dt,
             VectorX<S>& q, VectorX<S>& v) {
-  return scheme == Scheme::runge_kutta4
-             ? stepper.runge_kutta4(acceleration, t, dt, q, v)
-             : stepper.semi_implicit_euler(acceleration, t, dt, q, v);
+  return scheme == Scheme::runge_kutta4 ? stepper.runge_kutta4(acceleration, t, dt, q, v)
+                                        : stepper.semi_implicit_euler(acceleration, t, dt, q, v);
 }
 
 class FixedSteps : public testing::TestWithParam<Scheme> {};

@@ -111,8 +111,8 @@ inline Forced forced_simulation(const Experiment& experiment, Options options,
   const auto effort = [&](double t, const auto&, const auto&, Eigen::Ref<VectorXd> tau) {
     experiment.efforts(planner, t, tau);
   };
-  dynamics_core::simulation::Plant plant(
-      ws, dynamics_core::algorithms(ws, method).forward_dynamics, effort);
+  dynamics_core::simulation::Plant plant(ws, dynamics_core::algorithms(ws, method).forward_dynamics,
+                                         effort);
   options.duration = Experiment::duration;
   Crossing hundredth(std::log(0.01));  // errors grow as exponentials
   Crossing tenth(std::log(0.1));

@@ -118,8 +118,7 @@ class Spline {
       q[j] = c(0, j) + x * (c(1, j) + x * (c(2, j) + x * (c(3, j) + x * (c(4, j) + x * c(5, j)))));
       v[j] = c(1, j) + x * (S(2) * c(2, j) +
                             x * (S(3) * c(3, j) + x * (S(4) * c(4, j) + x * (S(5) * c(5, j)))));
-      a[j] = S(2) * c(2, j) +
-             x * (S(6) * c(3, j) + x * (S(12) * c(4, j) + x * (S(20) * c(5, j))));
+      a[j] = S(2) * c(2, j) + x * (S(6) * c(3, j) + x * (S(12) * c(4, j) + x * (S(20) * c(5, j))));
     }
     if (t < start_time() || t > end_time()) {
       v.setZero();
