@@ -144,6 +144,7 @@ std::vector<Case<S>> cases() {
                                            VectorOut<S> a) noexcept {
                       return default_algorithms<S>(b.ws).forward_dynamics(b.ws, at, v, b.a, a);
                     };
+                    if (q.size() != b.ws.nq()) return Status::wrong_size;
                     b.q_out = q;
                     b.out = b.v;
                     const Status s =
