@@ -170,8 +170,9 @@ class Compiler {
     for (const auto& [name, value] : options_.friction) check_override(name, value, "friction");
     for (const auto& [name, value] : options_.rotor_inertia)
       check_override(name, value, "rotor_inertia");
+    // A gear may turn the motor the other way; only its square counts.
     for (const auto& [name, value] : options_.gear_ratio)
-      check_override(name, value, "gear_ratio");
+      check_override(name, std::abs(value), "gear_ratio");
   }
 
   void check_override(const std::string& name, double value, const char* what) const {
