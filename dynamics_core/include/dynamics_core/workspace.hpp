@@ -111,7 +111,7 @@ class Workspace {
 
   // --- scratch, per body -------------------------------------------------------------------------
   struct NewtonEuler {
-    Motion<S> V, A;  ///< velocity; classical acceleration of the origin
+    Motion<S> V, A;  ///< velocity and spatial acceleration
     Force<S> F;
   };
   std::vector<NewtonEuler> newton_euler;
