@@ -6,9 +6,7 @@
 #include <fstream>
 #include <map>
 #include <ostream>
-#include <set>
 #include <sstream>
-#include <utility>
 
 #include "dynamics_core/load.hpp"
 
@@ -38,26 +36,18 @@ namespace {
   return values;
 }
 
-/// link,mass,x,y,z and optionally the six elements of the inertia.
-[[nodiscard]] std::pair<std::string, Payload<double>> parse_payload(const std::string& text) {
-  const std::string what = "--payload '" + text + "'";
-  const auto comma = text.find(',');
-  if (comma == std::string::npos || comma == 0)
-    throw UsageError(what + ": write it as link,mass,x,y,z");
-  const std::vector<double> x = parse_numbers(text.substr(comma + 1), what);
-  if (x.size() != 4 && x.size() != 10)
-    throw UsageError(what + ": write it as link,mass,x,y,z or as " +
-                     "link,mass,x,y,z,ixx,ixy,ixz,iyy,iyz,izz");
-  if (x[0] < 0.0) throw UsageError(what + ": the mass must not be negative");
-  Payload<double> payload{x[0], {x[1], x[2], x[3]}, Symmetric3<double>::zero()};
-  if (x.size() == 10) payload.inertia = {x[4], x[5], x[6], x[7], x[8], x[9]};
-  return {trimmed(text.substr(0, comma)), payload};
-}
-
+/// Characters that take a place: no continuation bytes, and no accents (U+0300 to U+036F) that go
+/// onto the letter before.
 [[nodiscard]] std::size_t width(const std::string& utf8) {
-  return static_cast<std::size_t>(std::count_if(utf8.begin(), utf8.end(), [](char c) {
-    return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
-  }));
+  std::size_t places = 0;
+  for (std::size_t i = 0; i < utf8.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(utf8[i]);
+    const auto next = i + 1 < utf8.size() ? static_cast<unsigned char>(utf8[i + 1]) : 0;
+    const bool continues = (byte & 0xC0) == 0x80;
+    const bool accent = byte == 0xCC || (byte == 0xCD && next < 0xB0);
+    places += continues || accent ? 0 : 1;
+  }
+  return places;
 }
 
 [[nodiscard]] bool is_number(const std::string& cell) {
@@ -149,20 +139,39 @@ LoopSet load_loops(const Model& model, const RobotOptions& options) {
   return options.loops.empty() ? LoopSet{} : dynamics_core::load_loops(options.loops, model);
 }
 
-Workspace<double> make_workspace(const Model& model, const RobotOptions& options) {
-  Workspace<double> ws(model);
-  std::set<std::string> loaded;
-  for (const std::string& text : options.payloads) {
-    const auto [link, payload] = parse_payload(text);
-    if (!loaded.insert(link).second)
-      throw UsageError("--payload: link '" + link + "' is named twice; give one load a link");
+std::vector<LinkLoad> parse_payloads(const Model& model, const std::vector<std::string>& texts,
+                                     const std::string& option) {
+  std::vector<LinkLoad> loads;
+  for (const std::string& text : texts) {
+    const std::string what = option + " '" + text + "'";
+    const auto comma = text.find(',');
+    if (comma == std::string::npos || comma == 0)
+      throw UsageError(what + ": write it as link,mass,x,y,z");
+    const std::vector<double> x = parse_numbers(text.substr(comma + 1), what);
+    if (x.size() != 4 && x.size() != 10)
+      throw UsageError(what + ": write it as link,mass,x,y,z or as " +
+                       "link,mass,x,y,z,ixx,ixy,ixz,iyy,iyz,izz");
+    if (x[0] < 0.0) throw UsageError(what + ": the mass must not be negative");
+    Payload<double> payload{x[0], {x[1], x[2], x[3]}, Symmetric3<double>::zero()};
+    if (x.size() == 10) payload.inertia = {x[4], x[5], x[6], x[7], x[8], x[9]};
+    const std::string link = trimmed(text.substr(0, comma));
     const int index = model.find_link(link);
     if (index < 0)
-      throw ModelError(options.file, "link '" + link + "'", "there is no such link to load",
+      throw ModelError(option, "link '" + link + "'", "there is no such link to load",
                        "`dynamics info` lists the links");
-    if (const Status status = ws.set_payload(index, payload); status != Status::ok)
-      throw UsageError("--payload '" + text + "': " + to_string(status));
+    for (const LinkLoad& other : loads)
+      if (other.link == index)
+        throw UsageError(option + ": link '" + link + "' is named twice; give one load a link");
+    loads.push_back({index, payload});
   }
+  return loads;
+}
+
+Workspace<double> make_workspace(const Model& model, const RobotOptions& options) {
+  Workspace<double> ws(model);
+  for (const LinkLoad& load : parse_payloads(model, options.payloads, "--payload"))
+    if (const Status status = ws.set_payload(load.link, load.payload); status != Status::ok)
+      throw UsageError(std::string("--payload: ") + to_string(status));
   return ws;
 }
 

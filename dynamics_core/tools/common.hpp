@@ -35,6 +35,7 @@ struct Command {
 [[nodiscard]] Command add_eval(CLI::App& program);
 [[nodiscard]] Command add_simulate(CLI::App& program);
 [[nodiscard]] Command add_count(CLI::App& program);
+[[nodiscard]] Command add_track(CLI::App& program);
 
 /// The robot and the options that alter it, as they stand on the command line.
 struct RobotOptions {
@@ -59,6 +60,16 @@ void add_robot_options(CLI::App& app, RobotOptions& options);
 
 /// The loop joints declared in a file of their own; none without that option. Throws ModelError.
 [[nodiscard]] LoopSet load_loops(const Model& model, const RobotOptions& options);
+
+/// A load on a link (index into Model::links).
+struct LinkLoad {
+  int link;
+  Payload<double> payload;
+};
+/// link,mass,x,y,z and optionally the six elements of the inertia, from each use of `option`.
+[[nodiscard]] std::vector<LinkLoad> parse_payloads(const Model& model,
+                                                   const std::vector<std::string>& texts,
+                                                   const std::string& option);
 
 /// A workspace that carries the payloads.
 [[nodiscard]] Workspace<double> make_workspace(const Model& model, const RobotOptions& options);

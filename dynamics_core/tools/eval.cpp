@@ -245,7 +245,8 @@ struct EvalOptions {
   return wanted;
 }
 
-/// The link of the Jacobian: the one named, or the one that the last joint moves.
+/// The link of the Jacobian: the one named, or the last that the last joint moves, which on an arm
+/// is its tool.
 [[nodiscard]] int jacobian_link(const Model& model, const EvalOptions& options) {
   if (!options.link.empty()) {
     const int link = model.find_link(options.link);
@@ -253,7 +254,13 @@ struct EvalOptions {
     throw ModelError(options.robot.file, "link " + quoted(options.link), "there is no such link",
                      "`dynamics info` lists the links");
   }
-  return model.joints.empty() ? 0 : model.find_link(model.joints.back().child);
+  const int last = static_cast<int>(model.joints.size()) - 1;
+  for (std::size_t i = model.links.size(); i-- > 0;) {
+    if (model.links[i].body < 0) continue;
+    const BodyData& body = model.bodies[static_cast<std::size_t>(model.links[i].body)];
+    if (body.joint == last && !body.mimic) return static_cast<int>(i);
+  }
+  return 0;
 }
 
 int evaluate_stream(std::istream& in, const std::string& name, Evaluator& evaluate) {
@@ -301,7 +308,7 @@ Command add_eval(CLI::App& program) {
       ->type_name("LIST");
   app->add_option("--method", options->method, method_help)->type_name("NAME");
   app->add_option("--link", options->link,
-                  "Link of the Jacobian [the one that the last joint moves]")
+                  "Link of the Jacobian [the last that the last joint moves]")
       ->type_name("NAME");
   return {app, [options] { return eval(*options); }};
 }

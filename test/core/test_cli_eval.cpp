@@ -200,11 +200,10 @@ TEST_F(CliEval, ComputesOnRequest) {
 }
 
 TEST_F(CliEval, RegressorTimesParametersIsTau) {
-  const json out = eval_one(arm + " --compute tau,regressor",
-                            {{"joints", {"elbow", "shoulder"}},
-                             {"q", {-1.1, 0.3}},
-                             {"v", {-0.4, 0.7}},
-                             {"a", {-2.1, 1.3}}});
+  const json out = eval_one(arm + " --compute tau,regressor", {{"joints", {"elbow", "shoulder"}},
+                                                               {"q", {-1.1, 0.3}},
+                                                               {"v", {-0.4, 0.7}},
+                                                               {"a", {-2.1, 1.3}}});
   json column = json::array();
   for (const json& parameter : out["parameters"]) column.push_back({parameter});
   ASSERT_EQ(column.size(), 20U);
@@ -218,10 +217,14 @@ TEST_F(CliEval, RegressorTimesParametersIsTau) {
 
 TEST_F(CliEval, JacobianOfAnyLink) {
   const std::string options = arm + " --compute jacobian";
-  EXPECT_EQ(eval_one(options, {{"q", {0.0, 0.0}}})["link"], "lower");
-  const json out = eval_one(options, {{"q", {0.0, 0.0}}, {"link", "tool"}});
-  EXPECT_EQ(out["link"], "tool");
-  expect_near(out["jacobian"][5], {-0.9, -0.4}, 1e-15);
+  const json tip = eval_one(options, {{"q", {0.0, 0.0}}});
+  EXPECT_EQ(tip["link"], "tool");
+  expect_near(tip["jacobian"][5], {-0.9, -0.4}, 1e-15);
+  const json elbow = eval_one(options, {{"q", {0.0, 0.0}}, {"link", "lower"}});
+  EXPECT_EQ(elbow["link"], "lower");
+  expect_near(elbow["jacobian"][5], {-0.5, 0.0}, 1e-15);
+  const json base = eval_one(options + " --link base", {{"q", {0.0, 0.0}}});
+  expect_near(base["jacobian"][5], {0.0, 0.0}, 0.0);
 }
 
 TEST_F(CliEval, MimicJointsAndMethodsThatCannotTreatThem) {

@@ -181,6 +181,7 @@ TEST_F(CliInfo, HelpAndVersion) {
     const Outcome outcome = run_dynamics(command + " --help");
     EXPECT_EQ(outcome.code, 0) << command;
     EXPECT_EQ(outcome.err, "") << command;
+    EXPECT_THAT(outcome.out, HasSubstr("Usage: dynamics " + command)) << command;
     EXPECT_THAT(outcome.out, HasSubstr("Example: ")) << command;
   }
 }
