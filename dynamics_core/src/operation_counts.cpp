@@ -127,9 +127,15 @@ const std::vector<Published>& published_counts() {
       {"inverse dynamics", "denoc", "Saha 1999, Table 1", {-264, 720}, {-330, 582}},
       {"bias", "gibbs_appell", "Mata 2002, Table 3", {-648, 576}, {-630, 498}},
       {"mass matrix", "gibbs_appell", "Mata 2002, Table 2", {-294, 117, 69}, {-414, 189, 51}},
-      {"mass matrix", "composite_body", "Walker and Orin, in Mata 2002, Table 2", {-162, 336, 72},
+      {"mass matrix",
+       "composite_body",
+       "Walker and Orin, in Mata 2002, Table 2",
+       {-162, 336, 72},
        {-336, 402, 42}},
-      {"forward dynamics", "gibbs_appell", "Mata 2002, Table 3", {-942, 695, 78, 1},
+      {"forward dynamics",
+       "gibbs_appell",
+       "Mata 2002, Table 3",
+       {-942, 695, 78, 1},
        {-1044, 683, 60, 1}},
       {"solution of M q̈ = φ", "udut", "Saha 2001, Table I", {-1704, 1146}, {-1950, 1122}},
   };
@@ -200,8 +206,17 @@ Model general_arm(int joints) {
     b.dof = i;
     b.q = i;
     b.joint = i;
-    b.X = {first ? 1.0 : std::cos(alpha), first ? 0.0 : std::sin(alpha), first ? 0.0 : a,
-           1.0, 0.0, first ? 0.0 : d, 1.0, 0.0, 0.0, 0.0, false};
+    b.X = {first ? 1.0 : std::cos(alpha),
+           first ? 0.0 : std::sin(alpha),
+           first ? 0.0 : a,
+           1.0,
+           0.0,
+           first ? 0.0 : d,
+           1.0,
+           0.0,
+           0.0,
+           0.0,
+           false};
     LinkInfo link;
     link.name = "link_" + std::to_string(i + 1);
     link.body = i;
@@ -300,7 +315,8 @@ std::vector<FormulaRow> operation_formulas() {
       row.additions = Formula::through(additions, row.from);
       row.divisions = Formula::through(divisions, row.from);
       if (row.multiplications && row.additions && row.divisions) break;
-      for (auto* values : {&multiplications, &additions, &divisions}) values->erase(values->begin());
+      for (auto* values : {&multiplications, &additions, &divisions})
+        values->erase(values->begin());
     }
     out.push_back(row);
   }

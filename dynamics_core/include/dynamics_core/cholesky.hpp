@@ -152,8 +152,7 @@ template <class S>
   if (const Status s = factorize_mass_matrix<S>(ws); s != Status::ok) return s;
   const auto view = detail::mass_matrix_view<S>(ws);
   inverse.setIdentity();
-  for (int k = 0; k < ws.nv(); ++k)
-    detail::solve(view, inverse.data() + k * inverse.outerStride());
+  for (int k = 0; k < ws.nv(); ++k) detail::solve(view, inverse.data() + k * inverse.outerStride());
   return Status::ok;
 }
 

@@ -39,16 +39,15 @@ RD_INLINE void put(const Vec3<S>& from, Vec3<S>& to) noexcept {
 
 /// Ω = ω̇~ + ω~² (Eq. 12).
 template <class S>
-[[nodiscard]] RD_INLINE OmegaTensor<S> omega_tensor(const Vec3<S>& w,
-                                                                     const Vec3<S>& wd) noexcept {
+[[nodiscard]] RD_INLINE OmegaTensor<S> omega_tensor(const Vec3<S>& w, const Vec3<S>& wd) noexcept {
   const S xx = w[0] * w[0];
   const S yy = w[1] * w[1];
   const S zz = w[2] * w[2];
   const S xy = w[0] * w[1];
   const S xz = w[0] * w[2];
   const S yz = w[1] * w[2];
-  return {-(yy + zz), xy - wd[2],  xz + wd[1],   //
-          xy + wd[2], -(xx + zz),  yz - wd[0],   //
+  return {-(yy + zz), xy - wd[2], xz + wd[1],  //
+          xy + wd[2], -(xx + zz), yz - wd[0],  //
           xz - wd[1], yz + wd[0], -(xx + yy)};
 }
 
@@ -61,8 +60,8 @@ template <class S>
 
 /// s̈ + Ω p in the parent, p the part of the joint's offset that is fixed there (§4.1, step 1).
 template <class S>
-[[nodiscard]] RD_INLINE Vec3<S> acceleration_at_joint(
-    const Transform<S>& X, const Link<S>& parent) noexcept {
+[[nodiscard]] RD_INLINE Vec3<S> acceleration_at_joint(const Transform<S>& X,
+                                                      const Link<S>& parent) noexcept {
   const OmegaTensor<S>& W = parent.Omega;
   const Vec3<S>& s = parent.sdd;
   if (!X.branch) return {s[0] + X.a * W.xx, s[1] + X.a * W.yx, s[2] + X.a * W.zx};
@@ -96,8 +95,7 @@ void root_hinge(const Body<S>& b, const Vec3<S>& base, S qd, S qdd, Link<S>& l) 
 
 /// Rᵀ u across a joint that is (not) a branch.
 template <bool branch, class S>
-[[nodiscard]] RD_INLINE Vec3<S> turn(const Transform<S>& X, S x, S y,
-                                                      S z) noexcept {
+[[nodiscard]] RD_INLINE Vec3<S> turn(const Transform<S>& X, S x, S y, S z) noexcept {
   if constexpr (branch) {
     const S t = X.cg * x + X.sg * y;
     y = X.cg * y - X.sg * x;
@@ -109,8 +107,7 @@ template <bool branch, class S>
 
 /// ω, ω̇, Ω, s̈ (§4.1, step 1) and the force and moment on the body (step 2, Eqs. 9, 10).
 template <bool branch, class S>
-RD_INLINE void hinge(const Body<S>& b, const Link<S>& parent, S qd, S qdd,
-                                         Link<S>& l) noexcept {
+RD_INLINE void hinge(const Body<S>& b, const Link<S>& parent, S qd, S qdd, Link<S>& l) noexcept {
   const Transform<S>& X = b.X;
   OmegaTensor<S>& W = l.Omega;
   {
@@ -251,8 +248,7 @@ void subtract_external(Workspace<S>& ws) noexcept {
 
 /// Adds the body's force to its parent's (Eqs. 15, 16).
 template <bool branch, class S>
-RD_INLINE void add_to_parent(const Transform<S>& X, const Force<S>& F,
-                                                 Force<S>& parent) noexcept {
+RD_INLINE void add_to_parent(const Transform<S>& X, const Force<S>& F, Force<S>& parent) noexcept {
   S fx = X.c * F.f[0] - X.s * F.f[1];
   const S fv = X.s * F.f[0] + X.c * F.f[1];
   S fy = X.ca * fv - X.sa * F.f[2];
@@ -308,7 +304,8 @@ void backward(Workspace<S>& ws, VectorIn<S> a, VectorOut<S>& tau) noexcept {
 // --- Mass matrix ---------------------------------------------------------------------------------
 
 /// The composite of a subtree about the parent's origin in the parent's axes: φ and ψ of §4.2,
-/// steps 4 and 5, with second moments in place of ψ, for which a shift by r is h rᵀ + r hᵀ + m r rᵀ.
+/// steps 4 and 5, with second moments in place of ψ, for which a shift by r is h rᵀ + r hᵀ + m r
+/// rᵀ.
 template <class S>
 void add_to_parent(const Transform<S>& X, bool heavy, const EulerInertia<S>& A,
                    EulerInertia<S>& parent) noexcept {
@@ -376,8 +373,7 @@ RD_INLINE void turn_rows(const Transform<S>& X, const S* from, S* to) noexcept {
   To{to + 8} = X.ca * z - X.sa * y;
 }
 template <bool branch, class S>
-RD_INLINE void turn_axes(const Transform<S>& X, const S* from, int blocks,
-                                             S* to) noexcept {
+RD_INLINE void turn_axes(const Transform<S>& X, const S* from, int blocks, S* to) noexcept {
   for (int k = 0; k < blocks; ++k, from += 24, to += 24) {
     turn_rows<branch, S>(X, from, to);
     turn_rows<branch, S>(X, from + 12, to + 12);
@@ -388,8 +384,7 @@ RD_INLINE void turn_axes(const Transform<S>& X, const S* from, int blocks,
 /// one and the same point, the first body's origin. As the point never changes, the axes need only
 /// turn on their way to the tips, where the paper carries one vector s_kj per pair of bodies.
 template <class S>
-RD_INLINE void set_path(const Body<S>& b, const Link<S>* parent, S* axes,
-                                            Link<S>& l) noexcept {
+RD_INLINE void set_path(const Body<S>& b, const Link<S>* parent, S* axes, Link<S>& l) noexcept {
   const S one(1);
   const S zero(0);
   S* own = axes + l.axes;
@@ -421,8 +416,8 @@ RD_INLINE void set_path(const Body<S>& b, const Link<S>* parent, S* axes,
 /// the composite a unit acceleration along the body's axis, ψ z and φ~ z (Eq. 22) for a hinge,
 /// φ~ᵀ z and m z for a slide, times the axes.
 template <class S>
-[[nodiscard]] RD_INLINE S path_products(const Body<S>& b, const Link<S>& l,
-                                                         const S* axes, S* row) noexcept {
+[[nodiscard]] RD_INLINE S path_products(const Body<S>& b, const Link<S>& l, const S* axes,
+                                        S* row) noexcept {
   const EulerInertia<S>& A = l.composite;
   const Vec3<S>& s = l.s;
   const S* own = axes + l.axes;
@@ -449,15 +444,14 @@ template <class S>
 
 /// Puts the products of one body into M.
 template <class S>
-RD_INLINE void scatter(const Workspace<S>& ws, int i, const S& diagonal,
-                                           const S* row, MatrixOut<S>& M) noexcept {
+RD_INLINE void scatter(const Workspace<S>& ws, int i, const S& diagonal, const S* row,
+                       MatrixOut<S>& M) noexcept {
   const Body<S>* body = ws.bodies.data();
   const Body<S>& b = body[i];
   int k = ws.gibbs_appell.data()[i].depth;
   if (ws.has_mimic()) {
     add_symmetric<S>(b, b, diagonal, M);
-    for (int j = b.parent; j >= 0; j = body[j].parent)
-      add_symmetric<S>(b, body[j], row[--k], M);
+    for (int j = b.parent; j >= 0; j = body[j].parent) add_symmetric<S>(b, body[j], row[--k], M);
     return;
   }
   const Eigen::Index stride = M.outerStride();
@@ -495,8 +489,7 @@ void hessian(Workspace<S>& ws, MatrixOut<S>& M) noexcept {
     const Link<S>& l = link[i];
     const S diagonal = path_products<S>(b, l, axes, row) + b.rotor;
     scatter<S>(ws, i, diagonal, row, M);
-    if (b.parent >= 0)
-      add_to_parent<S>(b.X, l.heavy, l.composite, link[b.parent].composite);
+    if (b.parent >= 0) add_to_parent<S>(b.X, l.heavy, l.composite, link[b.parent].composite);
   }
 }
 
@@ -557,6 +550,23 @@ template <class S>
   detail::backward<false, S>(ws, v, bias);
   a = tau - ws.bias;
   return cholesky::solve_mass_matrix<S>(ws, a);
+}
+
+/// One step of iterative refinement of the accelerations `a`, after a forward_dynamics of the same
+/// arguments: a += M⁻¹(τ − inverse_dynamics(q, v, a)), with the factors that it left in ws.M.
+///
+/// Where M is ill-conditioned, its elements rounded to the scalar type no longer hold what the
+/// accelerations depend on, however they were computed. The recursive inverse dynamics still does:
+/// it never subtracts large elements of M. Costs an inverse dynamics and a solution.
+template <class S>
+[[nodiscard]] Status refine(Workspace<S>& ws, VectorIn<S> q, VectorIn<S> v, VectorIn<S> tau,
+                            VectorOut<S> a) noexcept {
+  if (const Status s = check_v<S>(ws, tau); s != Status::ok) return s;
+  if (const Status s = inverse_dynamics<S>(ws, q, v, a, ws.bias); s != Status::ok) return s;
+  ws.bias = tau - ws.bias;
+  cholesky::detail::solve(cholesky::detail::mass_matrix_view<S>(ws), ws.bias.data());
+  a += ws.bias;
+  return Status::ok;
 }
 
 }  // namespace dynamics_core::gibbs_appell

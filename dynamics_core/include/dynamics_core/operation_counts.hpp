@@ -46,7 +46,7 @@ class Formula {
 
 /// What a paper states for a general arm of hinges.
 struct PublishedCount {
-  std::string source;  ///< e.g. "Mata 2002, Table 1"
+  std::string source;                                 ///< e.g. "Mata 2002, Table 1"
   std::optional<Formula> multiplications, additions;  ///< none: only the figures for n = 6
   int multiplications_at_six = 0;
   int additions_at_six = 0;
@@ -55,8 +55,8 @@ struct PublishedCount {
 struct FormulaRow {
   std::string quantity;
   std::string method;
-  OperationCount at_six;                              ///< on the general arm of six joints
-  int from = 3;  ///< the formulas hold for n = from … 10
+  OperationCount at_six;  ///< on the general arm of six joints
+  int from = 3;           ///< the formulas hold for n = from … 10
   std::optional<Formula> multiplications, additions, divisions;  ///< none: no polynomial
   std::optional<PublishedCount> published;
 };
