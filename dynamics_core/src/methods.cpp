@@ -2,9 +2,7 @@
 
 namespace dynamics_core {
 
-template Algorithms<double> default_algorithms(const Workspace<double>&) noexcept;
-template Algorithms<double> algorithms(const Workspace<double>&, Method) noexcept;
-template Algorithms<float> default_algorithms(const Workspace<float>&) noexcept;
-template Algorithms<float> algorithms(const Workspace<float>&, Method) noexcept;
+RD_METHODS(, double)
+RD_METHODS(, float)
 
 }  // namespace dynamics_core

@@ -111,10 +111,56 @@ template <class S>
   return chosen;
 }
 
-// The library has both, so that a program that goes through them compiles quickly.
-extern template Algorithms<double> default_algorithms(const Workspace<double>&) noexcept;
-extern template Algorithms<double> algorithms(const Workspace<double>&, Method) noexcept;
-extern template Algorithms<float> default_algorithms(const Workspace<float>&) noexcept;
-extern template Algorithms<float> algorithms(const Workspace<float>&, Method) noexcept;
+// --- Compiled into the library -------------------------------------------------------------------
+// A program that includes this header takes the algorithms in double and float from there and
+// compiles in a third of the time. One that wants them compiled for its own processor includes the
+// families' headers instead.
+
+#define RD_METHODS(keyword, S)                                                                   \
+  keyword template class Workspace<S>;                                                           \
+  keyword template Status newton_euler::inverse_dynamics(Workspace<S>&, VectorIn<S>,             \
+                                                         VectorIn<S>, VectorIn<S>,               \
+                                                         VectorOut<S>) noexcept;                 \
+  keyword template Status newton_euler::bias(Workspace<S>&, VectorIn<S>, VectorIn<S>,            \
+                                             VectorOut<S>) noexcept;                             \
+  keyword template Status newton_euler::gravity(Workspace<S>&, VectorIn<S>,                      \
+                                                VectorOut<S>) noexcept;                          \
+  keyword template Status denoc::inverse_dynamics(Workspace<S>&, VectorIn<S>, VectorIn<S>,       \
+                                                  VectorIn<S>, VectorOut<S>) noexcept;           \
+  keyword template Status denoc::mass_matrix(Workspace<S>&, VectorIn<S>, MatrixOut<S>) noexcept; \
+  keyword template Status denoc::coriolis(Workspace<S>&, VectorIn<S>, VectorIn<S>,               \
+                                          MatrixOut<S>) noexcept;                                \
+  keyword template Status denoc::coriolis_skew(Workspace<S>&, VectorIn<S>, VectorIn<S>,          \
+                                               MatrixOut<S>) noexcept;                           \
+  keyword template Status gibbs_appell::inverse_dynamics(Workspace<S>&, VectorIn<S>,             \
+                                                         VectorIn<S>, VectorIn<S>,               \
+                                                         VectorOut<S>) noexcept;                 \
+  keyword template Status gibbs_appell::bias(Workspace<S>&, VectorIn<S>, VectorIn<S>,            \
+                                             VectorOut<S>) noexcept;                             \
+  keyword template Status gibbs_appell::mass_matrix(Workspace<S>&, VectorIn<S>,                  \
+                                                    MatrixOut<S>) noexcept;                      \
+  keyword template Status gibbs_appell::forward_dynamics(Workspace<S>&, VectorIn<S>,             \
+                                                         VectorIn<S>, VectorIn<S>,               \
+                                                         VectorOut<S>) noexcept;                 \
+  keyword template Status composite_body::mass_matrix(Workspace<S>&, VectorIn<S>,                \
+                                                      MatrixOut<S>) noexcept;                    \
+  keyword template Status articulated_body::forward_dynamics(Workspace<S>&, VectorIn<S>,         \
+                                                             VectorIn<S>, VectorIn<S>,           \
+                                                             VectorOut<S>) noexcept;             \
+  keyword template Status udut::factorize(Workspace<S>&, VectorIn<S>) noexcept;                  \
+  keyword template Status udut::solve(Workspace<S>&, VectorIn<S>, VectorOut<S>) noexcept;        \
+  keyword template Status udut::forward_dynamics(Workspace<S>&, VectorIn<S>, VectorIn<S>,        \
+                                                 VectorIn<S>, VectorOut<S>) noexcept;            \
+  keyword template Status udut::inverse_mass_matrix(Workspace<S>&, VectorIn<S>,                  \
+                                                    MatrixOut<S>) noexcept;                      \
+  keyword template Status cholesky::forward_dynamics(Workspace<S>&, VectorIn<S>, VectorIn<S>,    \
+                                                     VectorIn<S>, VectorOut<S>) noexcept;        \
+  keyword template Status cholesky::inverse_mass_matrix(Workspace<S>&, VectorIn<S>,              \
+                                                        MatrixOut<S>) noexcept;                  \
+  keyword template Algorithms<S> default_algorithms(const Workspace<S>&) noexcept;               \
+  keyword template Algorithms<S> algorithms(const Workspace<S>&, Method) noexcept;
+
+RD_METHODS(extern, double)
+RD_METHODS(extern, float)
 
 }  // namespace dynamics_core
