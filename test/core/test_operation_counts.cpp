@@ -4,6 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <sstream>
+
 #include "dynamics_core/load.hpp"
 
 namespace {
@@ -84,6 +87,34 @@ TEST(OperationCounts, EveryMethodFollowsAFormula) {
       EXPECT_DOUBLE_EQ((*row.published->additions)(6), row.published->additions_at_six);
     }
   }
+}
+
+std::string table_row(const FormulaRow& row) {
+  std::ostringstream out;
+  const int divisions = row.at_six.divisions;
+  out << "| " << row.quantity << " | " << row.method << " | " << row.multiplications->text()
+      << " | " << row.additions->text() << " | " << row.at_six.multiplications << " M "
+      << row.at_six.additions << " A"
+      << (divisions > 0 ? " " + std::to_string(divisions) + " D" : "") << " | ";
+  if (const auto& p = row.published) {
+    out << p->multiplications_at_six << " M " << p->additions_at_six << " A | ";
+    if (p->multiplications)
+      out << p->multiplications->text() << " M, " << p->additions->text() << " A; ";
+    out << p->source << " |";
+  } else {
+    out << "| |";
+  }
+  return out.str();
+}
+
+TEST(OperationCounts, TheDocumentShowsThem) {
+  std::ifstream file(std::string(RD_SOURCE_DIR) + "/docs/papers.md");
+  std::stringstream document;
+  document << file.rdbuf();
+  for (const FormulaRow& row : operation_formulas())
+    EXPECT_NE(document.str().find(table_row(row)), std::string::npos)
+        << "docs/papers.md, Operation counts, lacks the line\n"
+        << table_row(row);
 }
 
 /// A robot with many right angles and zeros takes far fewer operations than a general arm.
