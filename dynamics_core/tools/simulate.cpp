@@ -1,5 +1,3 @@
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -11,6 +9,7 @@
 #include "common.hpp"
 #include "drive.hpp"
 #include "dynamics_core/simulation.hpp"
+#include "progress.hpp"
 
 namespace dynamics_core::tools {
 
@@ -235,34 +234,6 @@ class Recorder {
   VectorXd a_;
   bool q_ = false, v_ = false, a_wanted_ = false, tau_ = false, energy_ = false;
   std::string line_;
-};
-
-/// A bar on stderr, if somebody is watching and nothing else is written to that terminal.
-class Progress {
- public:
-  Progress(double duration, bool to_stdout)
-      : duration_(duration),
-        visible_(isatty(STDERR_FILENO) != 0 && !(to_stdout && isatty(STDOUT_FILENO) != 0)) {}
-  ~Progress() {
-    if (visible_) std::cerr << "\r\x1b[K" << std::flush;
-  }
-  Progress(const Progress&) = delete;
-  Progress& operator=(const Progress&) = delete;
-
-  void show(double t) {
-    const int percent = static_cast<int>(100.0 * t / duration_);
-    if (!visible_ || percent == percent_) return;
-    percent_ = percent;
-    constexpr int width = 40;
-    const std::string done(static_cast<std::size_t>(width * percent / 100), '#');
-    std::cerr << "\r[" << done << std::string(width - done.size(), ' ') << "] " << percent << " %"
-              << std::flush;
-  }
-
- private:
-  double duration_;
-  bool visible_;
-  int percent_ = -1;
 };
 
 using Observe = std::function<Status(const State&)>;

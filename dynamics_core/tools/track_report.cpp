@@ -1,0 +1,255 @@
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
+#include "dynamics_core/composite_body.hpp"
+#include "dynamics_core/kinematics.hpp"
+#include "track.hpp"
+
+namespace dynamics_core::tools {
+
+namespace {
+
+using Eigen::Index;
+using Eigen::MatrixXd;
+using Eigen::VectorXd;
+using Json = nlohmann::ordered_json;
+namespace fs = std::filesystem;
+
+constexpr long plot_points = 400;
+constexpr long figure_frames = 160;
+constexpr long matrix_frames = 80;
+
+/// Six digits are more than a plot shows.
+[[nodiscard]] Json number(double x) {
+  if (!std::isfinite(x)) return nullptr;
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%.6g", x);
+  return std::strtod(text.data(), nullptr);
+}
+
+template <class Vector>
+[[nodiscard]] Json list(const Vector& x) {
+  Json json = Json::array();
+  for (Index i = 0; i < x.size(); ++i) json.push_back(number(x[i]));
+  return json;
+}
+
+/// So many cycles, evenly spread, first and last among them.
+[[nodiscard]] std::vector<long> spread(long cycles, long wanted) {
+  std::vector<long> k;
+  const long n = std::min(cycles, wanted);
+  for (long i = 0; i < n; ++i) k.push_back(n == 1 ? 0 : i * (cycles - 1) / (n - 1));
+  return k;
+}
+
+/// The reference of every cycle, a column each.
+[[nodiscard]] MatrixXd reference(const Experiment& x) {
+  MatrixXd q(x.model.nq, x.cycles);
+  Desired at{VectorXd::Zero(x.model.nq), VectorXd::Zero(x.model.nv), VectorXd::Zero(x.model.nv)};
+  for (long k = 0; k < x.cycles; ++k) {
+    if (x.motion.path(static_cast<double>(k) * x.period, at) != Status::ok) break;
+    q.col(k) = at.q;
+  }
+  return q;
+}
+
+/// A list for each joint.
+[[nodiscard]] Json traces(const MatrixXd& x, const std::vector<long>& cycles) {
+  Json json = Json::array();
+  for (Index j = 0; j < x.rows(); ++j) {
+    Json trace = Json::array();
+    for (const long k : cycles) trace.push_back(number(x(j, k)));
+    json.push_back(std::move(trace));
+  }
+  return json;
+}
+
+/// |e| over all joints: the largest between two points, so that no peak gets lost.
+[[nodiscard]] Json error_trace(const MatrixXd& q_d, const MatrixXd& q,
+                               const std::vector<long>& cycles) {
+  Json json = Json::array();
+  for (std::size_t i = 0; i < cycles.size(); ++i) {
+    const long end = i + 1 < cycles.size() ? cycles[i + 1] : cycles[i] + 1;
+    double worst = 0.0;
+    for (long k = cycles[i]; k < std::max(end, cycles[i] + 1); ++k)
+      worst = std::max(worst, (q_d.col(k) - q.col(k)).norm());
+    json.push_back(number(worst));
+  }
+  return json;
+}
+
+/// Counts of the compute times by bins of equal width on a logarithmic scale.
+struct Histogram {
+  static constexpr int bins = 60;
+  static constexpr double lowest = 0.1, highest = 1e4;  // µs
+  [[nodiscard]] static Json edges() {
+    Json json = Json::array();
+    for (int i = 0; i <= bins; ++i)
+      json.push_back(number(lowest * std::pow(highest / lowest, static_cast<double>(i) / bins)));
+    return json;
+  }
+  [[nodiscard]] static Json count(const std::vector<std::int64_t>& nanoseconds) {
+    std::array<long, bins> counts{};
+    for (const std::int64_t ns : nanoseconds) {
+      const double us = std::max(1e-3 * static_cast<double>(ns), 1e-3);
+      const double place = bins * std::log(us / lowest) / std::log(highest / lowest);
+      ++counts[static_cast<std::size_t>(std::clamp(place, 0.0, bins - 1.0))];
+    }
+    return counts;
+  }
+};
+
+/// Where the links are, for a figure of lines between their origins.
+class Skeleton {
+ public:
+  Skeleton(const Model& model, const RobotDescription& tree) : ws_(model) {
+    for (const JointDescription& joint : tree.joints) {
+      const int parent = model.find_link(joint.parent);
+      const int child = model.find_link(joint.child);
+      if (parent >= 0 && child >= 0) edges_.push_back({point(parent), point(child)});
+    }
+  }
+
+  [[nodiscard]] Json edges() const { return edges_; }
+
+  /// x, y, z of every point, for each of the cycles.
+  [[nodiscard]] Json frames(const MatrixXd& q, const std::vector<long>& cycles) {
+    Json json = Json::array();
+    for (const long k : cycles) {
+      Json frame = Json::array();
+      if (kinematics::update<double>(ws_, q.col(k)) != Status::ok) break;
+      for (const int link : links_) {
+        Pose<double> X = Pose<double>::identity();
+        if (kinematics::pose<double>(ws_, link, X) != Status::ok) break;
+        for (const double x : X.p) frame.push_back(std::round(1e4 * x) / 1e4);
+      }
+      json.push_back(std::move(frame));
+    }
+    return json;
+  }
+
+ private:
+  [[nodiscard]] int point(int link) {
+    const auto it = std::find(links_.begin(), links_.end(), link);
+    if (it != links_.end()) return static_cast<int>(it - links_.begin());
+    links_.push_back(link);
+    return static_cast<int>(links_.size()) - 1;
+  }
+
+  Workspace<double> ws_;
+  std::vector<int> links_;
+  std::vector<std::array<int, 2>> edges_;
+};
+
+[[nodiscard]] Json times(const Experiment& x, const std::vector<long>& cycles) {
+  Json json = Json::array();
+  for (const long k : cycles) json.push_back(number(static_cast<double>(k) * x.period));
+  return json;
+}
+
+[[nodiscard]] Json mass_matrices(const Experiment& x, const MatrixXd& q_d) {
+  const std::vector<long> cycles = spread(x.cycles, matrix_frames);
+  Workspace<double> ws(x.model);
+  for (const LinkLoad& load : x.known_loads) (void)ws.set_payload(load.link, load.payload);
+  MatrixXd M(x.model.nv, x.model.nv);
+  Json matrices = Json::array();
+  for (const long k : cycles) {
+    if (composite_body::mass_matrix<double>(ws, q_d.col(k), M) != Status::ok) break;
+    matrices.push_back(list(Eigen::Map<const VectorXd>(M.data(), M.size())));
+  }
+  return {{"t", times(x, cycles)}, {"M", std::move(matrices)}};
+}
+
+[[nodiscard]] Json page_data(const Experiment& x, const std::vector<Outcome>& outcomes,
+                             const RobotDescription& tree) {
+  Json data = summary(x, outcomes);
+  const MatrixXd q_d = reference(x);
+  const std::vector<long> cycles = spread(x.cycles, plot_points);
+  const std::vector<long> frames = spread(x.cycles, figure_frames);
+  Skeleton skeleton(x.model, tree);
+  data["t"] = times(x, cycles);
+  data["q_d"] = traces(q_d, cycles);
+  data["effort_limits"] = Json::array();
+  for (const JointInfo& joint : x.model.joints)
+    data["effort_limits"].push_back(number(joint.limits.effort));
+  data["histogram_edges"] = Histogram::edges();
+  data["figure"] = {{"edges", skeleton.edges()},
+                    {"t", times(x, frames)},
+                    {"desired", skeleton.frames(q_d, frames)}};
+  data["mass_matrix"] = mass_matrices(x, q_d);
+  for (std::size_t i = 0; i < outcomes.size(); ++i) {
+    const Outcome& o = outcomes[i];
+    Json& law = data["laws"][i];
+    law["histogram"] = Histogram::count(o.compute);
+    if (!o.failure.empty()) continue;  // no traces of a run that broke off
+    law["q"] = traces(o.q, cycles);
+    law["tau"] = traces(o.tau, cycles);
+    law["error"] = error_trace(q_d, o.q, cycles);
+    law["figure"] = skeleton.frames(o.q, frames);
+  }
+  return data;
+}
+
+/// report.py stands beside the executable in a build and under share/ once installed.
+[[nodiscard]] fs::path find_script() {
+  std::error_code error;
+  const fs::path here = fs::read_symlink("/proc/self/exe", error).parent_path();
+  for (const char* place : {"report.py", "../share/realtime_dynamics/report.py",
+                            "../../share/realtime_dynamics/report.py"}) {
+    fs::path script = here / place;
+    if (fs::exists(script, error)) return script;
+  }
+  throw std::runtime_error("report.py, which draws the page, is not where it was installed");
+}
+
+/// The system's own Python has the system's matplotlib, whatever PATH says.
+void run_python(const std::vector<std::string>& arguments) {
+  std::string python = access("/usr/bin/python3", X_OK) == 0 ? "/usr/bin/python3" : "python3";
+  std::vector<char*> argv = {python.data()};
+  std::vector<std::string> words = arguments;
+  for (std::string& word : words) argv.push_back(word.data());
+  argv.push_back(nullptr);
+  pid_t child = 0;
+  if (const int error =
+          posix_spawnp(&child, python.c_str(), nullptr, nullptr, argv.data(), environ);
+      error != 0)
+    throw std::runtime_error(std::string("python3, which draws the page, cannot be started: ") +
+                             std::strerror(error) + "; install python3-matplotlib");
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
+    throw std::runtime_error("the page was not drawn; its data are in " + arguments[1]);
+}
+
+}  // namespace
+
+std::string write_report(const std::string& directory, const Experiment& experiment,
+                         const std::vector<Outcome>& outcomes, const RobotDescription& tree,
+                         const std::string& differences) {
+  std::error_code error;
+  fs::create_directories(directory, error);
+  const fs::path folder(directory);
+  const std::string data = (folder / "track.json").string();
+  const std::string page = (folder / "index.html").string();
+  Json json = page_data(experiment, outcomes, tree);
+  json["differences"] = differences;
+  std::ofstream out(data);
+  out << json.dump(-1, ' ', false, Json::error_handler_t::replace) << '\n';
+  out.close();
+  if (!out) throw std::runtime_error(data + ": cannot be written");
+  run_python({find_script().string(), data, page});
+  return page;
+}
+
+}  // namespace dynamics_core::tools
