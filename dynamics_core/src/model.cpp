@@ -240,9 +240,8 @@ class Compiler {
       const auto [link, attachment] = stack.back();
       stack.pop_back();
       const auto incoming = incoming_.find(link);
-      const Attachment here = incoming == incoming_.end()
-                                  ? attachment
-                                  : cross(joint(incoming->second), attachment);
+      const Attachment here =
+          incoming == incoming_.end() ? attachment : cross(joint(incoming->second), attachment);
       attachments_[static_cast<std::size_t>(link_index_.at(link))] = here;
       const auto found = children_.find(link);
       if (found == children_.end()) continue;
@@ -266,8 +265,7 @@ class Compiler {
   [[nodiscard]] Attachment cross(const JointDescription& j, const Attachment& parent) {
     bool is_locked = false;
     const double position = locked_position(j, is_locked);
-    if (j.type == JointType::fixed)
-      return {parent.body, parent.X_RL * j.origin};
+    if (j.type == JointType::fixed) return {parent.body, parent.X_RL * j.origin};
     if (is_locked) return {parent.body, parent.X_RL * j.origin * displacement(j, position)};
     if (j.type == JointType::floating) return add_floating(j, parent);
     if (j.type == JointType::planar) return add_planar(j, parent);
@@ -420,14 +418,11 @@ class Compiler {
 
   [[nodiscard]] RawBody& raw(int i) { return raw_[static_cast<std::size_t>(i)]; }
 
-  [[nodiscard]] Pose<double> frame_of(int body) {
-    return body < 0 ? model_.X_WB : raw(body).X_RF;
-  }
+  [[nodiscard]] Pose<double> frame_of(int body) { return body < 0 ? model_.X_WB : raw(body).X_RF; }
 
   void finish_bodies() {
     for (const auto& [body, name] : followers_) {
-      const JointInfo& leader =
-          model_.joints[static_cast<std::size_t>(coordinate_of_.at(name))];
+      const JointInfo& leader = model_.joints[static_cast<std::size_t>(coordinate_of_.at(name))];
       raw(body).data.joint = coordinate_of_.at(name);
       raw(body).data.q = leader.q;
       raw(body).data.dof = leader.v;
@@ -456,8 +451,8 @@ class Compiler {
       link.inertial = from.inertial.value_or(Inertial{});
       model_.links.push_back(link);
       if (at.body < 0) continue;
-      model_.bodies[static_cast<std::size_t>(at.body)].inertia += in_body<double>(
-          link.X_BL, link.inertial.mass, link.inertial.com, link.inertial.inertia);
+      model_.bodies[static_cast<std::size_t>(at.body)].inertia +=
+          in_body<double>(link.X_BL, link.inertial.mass, link.inertial.com, link.inertial.inertia);
     }
   }
 
@@ -469,7 +464,7 @@ class Compiler {
   std::map<std::string, std::vector<int>> children_;  ///< joints by parent link
   std::map<std::string, int> incoming_;               ///< joint by child link
   std::map<std::string, double> locked_;
-  std::map<std::string, int> coordinate_of_;             ///< Model::joints by name
+  std::map<std::string, int> coordinate_of_;            ///< Model::joints by name
   std::vector<std::pair<int, std::string>> followers_;  ///< mimic bodies and their leaders
   std::vector<RawBody> raw_;
   std::vector<Attachment> attachments_;  ///< by link

@@ -65,8 +65,8 @@ int main(int argc, char** argv) {
   program.footer("Example: dynamics info robot.urdf");
 
   namespace tools = dynamics_core::tools;
-  const std::vector<Command> commands = {tools::add_info(program), tools::add_check(program),
-                                         tools::add_eval(program), tools::add_simulate(program),
+  const std::vector<Command> commands = {tools::add_info(program),  tools::add_check(program),
+                                         tools::add_eval(program),  tools::add_simulate(program),
                                          tools::add_count(program), tools::add_track(program)};
   try {
     program.parse(argc, argv);

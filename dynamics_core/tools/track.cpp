@@ -30,7 +30,7 @@ struct TrackOptions {
   std::optional<double> budget;
   double bandwidth = 20.0;
   std::string p, d;
-  int steps = 0;
+  int steps = 20;
   bool realtime = false;
   bool no_effort_limits = false;
   bool estimate_velocity = false;
@@ -59,9 +59,9 @@ void check(const TrackOptions& o) {
   positive(o.bandwidth, "--bandwidth");
   from_zero(o.motion.travel, "--travel");
   from_zero(o.motion.pause, "--pause");
-  from_zero(o.steps, "--substeps");
   from_zero(o.resolution, "--quantisation");
   from_zero(o.delay, "--delay");
+  if (o.steps < 1) throw UsageError("--substeps has to be one or more");
   if (o.motion.repeat < 1) throw UsageError("--repeat has to be one or more");
 }
 
@@ -202,19 +202,6 @@ void require_drives(const Model& model, const RobotOptions& options) {
   return gains;
 }
 
-/// As many steps as the robot needs anywhere on the path.
-[[nodiscard]] int choose_steps(const Experiment& x) {
-  VectorXd damping(x.model.nv);
-  for (std::size_t j = 0; j < x.gains.size(); ++j) damping[static_cast<Index>(j)] = x.gains[j].d;
-  Desired at{VectorXd::Zero(x.model.nq), damping, damping};
-  int steps = 1;
-  constexpr int samples = 20;
-  for (int i = 0; i < samples; ++i)
-    if (x.motion.path(x.motion.duration * i / samples, at) == Status::ok)
-      steps = std::max(steps, control::stable_steps(x.robot, at.q, damping, x.period));
-  return steps;
-}
-
 void set_cycles(Experiment& x) {
   const double cycles = std::floor(x.motion.duration / x.period + 1e-9) + 1.0;
   constexpr double most = 1e7;
@@ -251,7 +238,7 @@ void set_cycles(Experiment& x) {
   x.budget = o.budget ? 1e-6 * *o.budget : x.period;
   x.gains = choose_gains(o, x.model, inertias(x.model, ws, x.motion, o.bandwidth, x.period));
   set_cycles(x);
-  x.steps = o.steps > 0 ? o.steps : choose_steps(x);
+  x.steps = o.steps;
   x.effort_limits = !o.no_effort_limits;
   x.velocity_measured = !o.estimate_velocity;
   x.realtime = o.realtime;
@@ -574,8 +561,8 @@ Command add_track(CLI::App& program) {
       ->capture_default_str();
   option(loop, "--p", o->p, "P,...", "Stiffness instead, one number or one a joint");
   option(loop, "--d", o->d, "D,...", "Damping instead, one number or one a joint");
-  option(loop, "--substeps", o->steps, "N",
-         "Steps of the simulation in a cycle [as friction needs]");
+  option(loop, "--substeps", o->steps, "N", "Steps of the simulation in a cycle")
+      ->capture_default_str();
   option(loop, "--budget", o->budget, "MICROSECONDS", "For the controller's update [the period]");
   app->add_flag("--realtime", o->realtime,
                 "Keep time with the clock, with SCHED_FIFO and locked\nmemory where allowed")

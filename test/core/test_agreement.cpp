@@ -154,9 +154,9 @@ TEST_F(Agreement, LoadIsTheSameAsAMergedLink) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     Workspace<double> with_payload(bare);
     Workspace<double> with_link(merged);
-    ASSERT_EQ(with_payload.set_payload(
-                  at, {load.mass, load.com, Symmetric3<double>::from(load.inertia)}),
-              Status::ok);
+    ASSERT_EQ(
+        with_payload.set_payload(at, {load.mass, load.com, Symmetric3<double>::from(load.inertia)}),
+        Status::ok);
     const Eigen::VectorXd q = random.configuration(bare);
     const Eigen::VectorXd v = random.vector_x(bare.nv, 2.0);
     const Eigen::VectorXd a = random.vector_x(bare.nv, 5.0);
@@ -175,9 +175,9 @@ TEST_F(Agreement, LoadIsTheSameAsAMergedLink) {
                 Status::ok);
       EXPECT_TRUE(close_to(one, other, 1e-7)) << to_string(method);
     }
-    ASSERT_EQ(with_payload.set_payload(at, {0.0, Eigen::Vector3d::Zero(),
-                                            Symmetric3<double>::zero()}),
-              Status::ok);
+    ASSERT_EQ(
+        with_payload.set_payload(at, {0.0, Eigen::Vector3d::Zero(), Symmetric3<double>::zero()}),
+        Status::ok);
     Workspace<double> fresh(bare);
     ASSERT_EQ(newton_euler::inverse_dynamics(with_payload, q, v, a, one), Status::ok);
     ASSERT_EQ(newton_euler::inverse_dynamics(fresh, q, v, a, other), Status::ok);

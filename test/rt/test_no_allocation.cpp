@@ -96,36 +96,29 @@ std::vector<Case<S>> cases() {
                       return s;
                     return udut::solve<S>(b.ws, b.a, b.out);
                   }});
-  list.push_back({"kinematics", [](Bench<S>& b, const VectorX<S>& q) {
-                    const int link = static_cast<int>(b.model.links.size()) - 1;
-                    Pose<S> X;
-                    Vec3<S> u;
-                    Motion<S> V;
-                    if (const Status s = kinematics::update<S>(b.ws, q, b.v); s != Status::ok)
-                      return s;
-                    if (const Status s = kinematics::pose<S>(b.ws, link, X); s != Status::ok)
-                      return s;
-                    if (const Status s = kinematics::velocity<S>(b.ws, link, V); s != Status::ok)
-                      return s;
-                    if (const Status s = kinematics::jacobian<S>(b.ws, link, b.J); s != Status::ok)
-                      return s;
-                    if (const Status s = kinematics::jacobian_rate<S>(b.ws, link, b.J);
-                        s != Status::ok)
-                      return s;
-                    if (const Status s = kinematics::centre_of_mass<S>(b.ws, u); s != Status::ok)
-                      return s;
-                    if (const Status s = kinematics::centre_of_mass_velocity<S>(b.ws, u);
-                        s != Status::ok)
-                      return s;
-                    if (const Status s = kinematics::centre_of_mass_jacobian<S>(b.ws, b.Jc);
-                        s != Status::ok)
-                      return s;
-                    (void)kinematics::energy<S>(b.ws);
-                    if (const Status s = kinematics::configuration_rate<S>(b.ws, q, b.v, b.q_out);
-                        s != Status::ok)
-                      return s;
-                    return kinematics::integrate<S>(b.ws, q, b.v, S(0.01), b.q_out);
-                  }});
+  list.push_back(
+      {"kinematics", [](Bench<S>& b, const VectorX<S>& q) {
+         const int link = static_cast<int>(b.model.links.size()) - 1;
+         Pose<S> X;
+         Vec3<S> u;
+         Motion<S> V;
+         if (const Status s = kinematics::update<S>(b.ws, q, b.v); s != Status::ok) return s;
+         if (const Status s = kinematics::pose<S>(b.ws, link, X); s != Status::ok) return s;
+         if (const Status s = kinematics::velocity<S>(b.ws, link, V); s != Status::ok) return s;
+         if (const Status s = kinematics::jacobian<S>(b.ws, link, b.J); s != Status::ok) return s;
+         if (const Status s = kinematics::jacobian_rate<S>(b.ws, link, b.J); s != Status::ok)
+           return s;
+         if (const Status s = kinematics::centre_of_mass<S>(b.ws, u); s != Status::ok) return s;
+         if (const Status s = kinematics::centre_of_mass_velocity<S>(b.ws, u); s != Status::ok)
+           return s;
+         if (const Status s = kinematics::centre_of_mass_jacobian<S>(b.ws, b.Jc); s != Status::ok)
+           return s;
+         (void)kinematics::energy<S>(b.ws);
+         if (const Status s = kinematics::configuration_rate<S>(b.ws, q, b.v, b.q_out);
+             s != Status::ok)
+           return s;
+         return kinematics::integrate<S>(b.ws, q, b.v, S(0.01), b.q_out);
+       }});
   list.push_back({"operational_space", [](Bench<S>& b, const VectorX<S>& q) {
                     const int link = static_cast<int>(b.model.links.size()) - 1;
                     const operational_space::Task<S> task{link, Vec3<S>(S(0.1), S(0), S(0))};
@@ -147,22 +140,20 @@ std::vector<Case<S>> cases() {
                     if (q.size() != b.ws.nq()) return Status::wrong_size;
                     b.q_out = q;
                     b.out = b.v;
-                    const Status s =
-                        b.step.runge_kutta4(move, S(0), S(0.001), b.q_out, b.out);
+                    const Status s = b.step.runge_kutta4(move, S(0), S(0.001), b.q_out, b.out);
                     if (s != Status::ok) return s;
                     return b.step.semi_implicit_euler(move, S(0), S(0.001), b.q_out, b.out);
                   }});
-  list.push_back({"payload, gravity and outer forces", [](Bench<S>& b, const VectorX<S>& q) {
-                    const int link = static_cast<int>(b.model.links.size()) - 1;
-                    b.ws.clear_external_forces();
-                    if (const Status s = b.ws.set_gravity(Vec3<S>(q[0], S(0), S(-9.81)));
-                        s != Status::ok)
-                      return s;
-                    const Payload<S> load = {S(1), Vec3<S>(q[0], S(0), S(0)),
-                                             Symmetric3<S>::zero()};
-                    if (const Status s = b.ws.set_payload(link, load); s != Status::ok) return s;
-                    return b.ws.add_external_force(link, {Vec3<S>::Ones(), Vec3<S>::Ones()});
-                  }});
+  list.push_back(
+      {"payload, gravity and outer forces", [](Bench<S>& b, const VectorX<S>& q) {
+         const int link = static_cast<int>(b.model.links.size()) - 1;
+         b.ws.clear_external_forces();
+         if (const Status s = b.ws.set_gravity(Vec3<S>(q[0], S(0), S(-9.81))); s != Status::ok)
+           return s;
+         const Payload<S> load = {S(1), Vec3<S>(q[0], S(0), S(0)), Symmetric3<S>::zero()};
+         if (const Status s = b.ws.set_payload(link, load); s != Status::ok) return s;
+         return b.ws.add_external_force(link, {Vec3<S>::Ones(), Vec3<S>::Ones()});
+       }});
   return list;
 }
 
@@ -249,8 +240,7 @@ TEST(NoAllocation, ClosedLoops) {
   loops::Loops<double> set(model, {ball});
   Eigen::VectorXd lambda(set.rows());
   const support::AllocationGuard guard;
-  const Status one =
-      loops::bordered(bench.ws, set, bench.q, bench.v, bench.a, bench.out, lambda);
+  const Status one = loops::bordered(bench.ws, set, bench.q, bench.v, bench.a, bench.out, lambda);
   const Status two =
       loops::multipliers_first(bench.ws, set, bench.q, bench.v, bench.a, bench.out, lambda);
   const Status three =

@@ -1,6 +1,5 @@
 #include "dynamics_core/control/simulated_robot.hpp"
 
-#include <Eigen/Eigenvalues>
 #include <algorithm>
 #include <cmath>
 #include <string>
@@ -84,11 +83,19 @@ SimulatedRobot::SimulatedRobot(const Model& model, const Imperfections& imperfec
       measured_q_(q_),
       measured_v_(v_),
       effort_(v_),
-      plant_(ws_, Hold{&effort_}),
+      left_(v_),
+      forward_dynamics_(default_algorithms<double>(ws_).forward_dynamics),
       stepper_(ws_),
+      body_(model.joints.size()),
+      rotor_(model.joints.size()),
       under_way_(Eigen::MatrixXd::Zero(model.nv, imperfections_.delay)),
       random_(imperfections_.seed) {
-  plant_.set_friction(&friction_);
+  for (std::size_t i = 0; i < ws_.bodies.size(); ++i) {
+    const Body<double>& b = ws_.bodies[i];
+    if (b.mimic) continue;
+    body_[static_cast<std::size_t>(b.dof)] = i;
+    rotor_[static_cast<std::size_t>(b.dof)] = b.rotor;
+  }
 }
 
 Status SimulatedRobot::start(const VectorXd& q, const VectorXd& v) noexcept {
@@ -110,11 +117,29 @@ Status SimulatedRobot::cycle(const VectorXd& effort, double dt, int steps) noexc
   if (!(dt > 0.0) || steps < 1) return Status::out_of_range;
   drive(effort);
   const double step = dt / steps;
+  Acceleration acceleration{this, step};
   for (int k = 0; k < steps; ++k)
-    if (const Status s = stepper_.runge_kutta4(plant_, 0.0, step, q_, v_); s != Status::ok)
+    if (const Status s = stepper_.semi_implicit_euler(acceleration, 0.0, step, q_, v_);
+        s != Status::ok)
       return s;
   measure();
   return Status::ok;
+}
+
+Status SimulatedRobot::Acceleration::operator()(double /*t*/, VectorIn<double> q,
+                                                VectorIn<double> v, VectorOut<double> a) noexcept {
+  SimulatedRobot& r = *robot;
+  for (std::size_t j = 0; j < r.body_.size(); ++j) {
+    const auto i = static_cast<Index>(j);
+    const double D =
+        r.friction_.viscous[i] +
+        r.friction_.coulomb[i] / std::sqrt(v[i] * v[i] + r.friction_.transition_square);
+    r.left_[i] = r.effort_[i] - D * v[i];
+    r.ws_.bodies[r.body_[j]].rotor = r.rotor_[j] + h * D;  // h D stands beside M's diagonal
+  }
+  const Status s = r.forward_dynamics_(r.ws_, q, v, r.left_, a);
+  for (std::size_t j = 0; j < r.body_.size(); ++j) r.ws_.bodies[r.body_[j]].rotor = r.rotor_[j];
+  return s;
 }
 
 void SimulatedRobot::drive(const VectorXd& command) noexcept {
@@ -145,25 +170,6 @@ void SimulatedRobot::measure() noexcept {
     if (x.resolution > 0.0)
       measured_q_[j] = x.resolution * std::round(measured_q_[j] / x.resolution);
   }
-}
-
-int stable_steps(const Model& model, const VectorXd& q, const VectorXd& damping, double dt) {
-  // Small deviations of v decay at the eigenvalues of M⁻¹ D. The method stands a step of 2.78
-  // divided by the largest of them; 2 leaves room for how M⁻¹ changes on the way.
-  Workspace<double> ws(model);
-  Eigen::MatrixXd inverse(model.nv, model.nv);
-  if (default_algorithms<double>(ws).inverse_mass_matrix(ws, q, inverse) != Status::ok) return 1;
-  const Friction<double> friction(model);
-  const VectorXd D =
-      friction.viscous + friction.coulomb / std::sqrt(friction.transition_square) + damping;
-  const VectorXd root = D.cwiseMax(0.0).cwiseSqrt();
-  const Eigen::MatrixXd rates = root.asDiagonal() * inverse * root.asDiagonal();
-  const double fastest =
-      Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd>(rates, Eigen::EigenvaluesOnly)
-          .eigenvalues()
-          .maxCoeff();
-  constexpr double most = 10'000.0;
-  return static_cast<int>(std::clamp(std::ceil(fastest * dt / 2.0), 1.0, most));
 }
 
 }  // namespace dynamics_core::control

@@ -55,9 +55,9 @@ template <class S, class Link>
   const ArticulatedInertia<S>& A = l.IA;
   const S& x = l.cv[0];
   const S& y = l.cv[1];
-  Force<S> F = {{A.H(0, 0) * x + A.H(0, 1) * y, A.H(1, 0) * x + A.H(1, 1) * y,
-                 A.H(2, 0) * x + A.H(2, 1) * y},
-                {A.M.xx * x + A.M.xy * y, A.M.xy * x + A.M.yy * y, A.M.xz * x + A.M.yz * y}};
+  Force<S> F = {
+      {A.H(0, 0) * x + A.H(0, 1) * y, A.H(1, 0) * x + A.H(1, 1) * y, A.H(2, 0) * x + A.H(2, 1) * y},
+      {A.M.xx * x + A.M.xy * y, A.M.xy * x + A.M.yy * y, A.M.xz * x + A.M.yz * y}};
   if (!b.turns()) return F;
   const S& wx = l.cw[0];
   const S& wy = l.cw[1];

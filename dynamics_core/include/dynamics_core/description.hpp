@@ -36,9 +36,9 @@ enum class JointType { revolute, continuous, prismatic, fixed, planar, floating 
 
 /// Mass properties of a link: inertia about the centre of mass, in the link's axes.
 struct Inertial {
-  double mass = 0.0;                                          ///< kg
-  Eigen::Vector3d com = Eigen::Vector3d::Zero();              ///< m, in the link's frame
-  Eigen::Matrix3d inertia = Eigen::Matrix3d::Zero();          ///< kg·m², about the centre of mass
+  double mass = 0.0;                                  ///< kg
+  Eigen::Vector3d com = Eigen::Vector3d::Zero();      ///< m, in the link's frame
+  Eigen::Matrix3d inertia = Eigen::Matrix3d::Zero();  ///< kg·m², about the centre of mass
 };
 
 struct LinkDescription {
@@ -62,9 +62,9 @@ struct Mimic {
 struct JointDescription {
   std::string name;
   JointType type = JointType::fixed;
-  std::string parent;                              ///< link
-  std::string child;                               ///< link
-  Pose<double> origin = Pose<double>::identity();  ///< of the joint (and child) in the parent link
+  std::string parent;                               ///< link
+  std::string child;                                ///< link
+  Pose<double> origin = Pose<double>::identity();   ///< of the joint (and child) in the parent link
   Eigen::Vector3d axis = Eigen::Vector3d::UnitX();  ///< in the joint's frame; planar: the normal
   std::optional<Limits> limits;
   double damping = 0.0;        ///< viscous friction, N·m·s/rad or N·s/m
@@ -85,13 +85,13 @@ struct RobotDescription {
 
 /// How to turn a description into a model.
 struct ModelOptions {
-  bool strict = false;         ///< warnings become errors
-  bool floating_base = false;  ///< the root link floats freely in the world
-  std::optional<Eigen::Vector3d> gravity;       ///< m/s², in the world (root link) frame
-  std::map<std::string, double> locked;         ///< joints held at these positions
+  bool strict = false;                             ///< warnings become errors
+  bool floating_base = false;                      ///< the root link floats freely in the world
+  std::optional<Eigen::Vector3d> gravity;          ///< m/s², in the world (root link) frame
+  std::map<std::string, double> locked;            ///< joints held at these positions
   std::optional<std::vector<std::string>> joints;  ///< only these move; others are locked (at
                                                    ///< `locked`, else 0)
-  std::map<std::string, double> damping;        ///< overrides by joint name
+  std::map<std::string, double> damping;           ///< overrides by joint name
   std::map<std::string, double> friction;
   std::map<std::string, double> rotor_inertia;
   std::map<std::string, double> gear_ratio;

@@ -133,7 +133,8 @@ RD_INLINE void add_joint_rate(const Body<S>& b, VectorIn<S> v, Vec3<S>& w) noexc
 /// The angular velocity that turns a sliding body's ż into a classical (point) acceleration:
 /// 2ω for a prismatic joint; for a floating joint ω + ω_parent, as its axes turn with the link.
 template <class S>
-[[nodiscard]] RD_INLINE Vec3<S> sliding_rate(const Body<S>& b, VectorIn<S> v, const Vec3<S>& w) noexcept {
+[[nodiscard]] RD_INLINE Vec3<S> sliding_rate(const Body<S>& b, VectorIn<S> v,
+                                             const Vec3<S>& w) noexcept {
   const Vec3<S> twice = w + w;
   if (b.kind == Motions::prismatic) return twice;
   return twice - in_floating_body<S>(b.axis, v.segment(b.dof - b.axis, 3));
@@ -181,7 +182,8 @@ void finish_symmetric(Workspace<S>& ws, MatrixOut<S>& M) noexcept {
 }
 
 template <class S>
-RD_INLINE void add_symmetric(const Body<S>& bi, const Body<S>& bj, const S& h, MatrixOut<S>& M) noexcept {
+RD_INLINE void add_symmetric(const Body<S>& bi, const Body<S>& bj, const S& h,
+                             MatrixOut<S>& M) noexcept {
   if (bi.shared || bj.shared) {
     const S x = bi.multiplier * bj.multiplier * h;
     M(bi.dof, bj.dof) += x;

@@ -116,48 +116,44 @@ template <class S>
 // compiles in a third of the time. One that wants them compiled for its own processor includes the
 // families' headers instead.
 
-#define RD_METHODS(keyword, S)                                                                   \
-  keyword template class Workspace<S>;                                                           \
-  keyword template Status newton_euler::inverse_dynamics(Workspace<S>&, VectorIn<S>,             \
-                                                         VectorIn<S>, VectorIn<S>,               \
-                                                         VectorOut<S>) noexcept;                 \
-  keyword template Status newton_euler::bias(Workspace<S>&, VectorIn<S>, VectorIn<S>,            \
-                                             VectorOut<S>) noexcept;                             \
-  keyword template Status newton_euler::gravity(Workspace<S>&, VectorIn<S>,                      \
-                                                VectorOut<S>) noexcept;                          \
-  keyword template Status denoc::inverse_dynamics(Workspace<S>&, VectorIn<S>, VectorIn<S>,       \
-                                                  VectorIn<S>, VectorOut<S>) noexcept;           \
-  keyword template Status denoc::mass_matrix(Workspace<S>&, VectorIn<S>, MatrixOut<S>) noexcept; \
-  keyword template Status denoc::coriolis(Workspace<S>&, VectorIn<S>, VectorIn<S>,               \
-                                          MatrixOut<S>) noexcept;                                \
-  keyword template Status denoc::coriolis_skew(Workspace<S>&, VectorIn<S>, VectorIn<S>,          \
-                                               MatrixOut<S>) noexcept;                           \
-  keyword template Status gibbs_appell::inverse_dynamics(Workspace<S>&, VectorIn<S>,             \
-                                                         VectorIn<S>, VectorIn<S>,               \
-                                                         VectorOut<S>) noexcept;                 \
-  keyword template Status gibbs_appell::bias(Workspace<S>&, VectorIn<S>, VectorIn<S>,            \
-                                             VectorOut<S>) noexcept;                             \
-  keyword template Status gibbs_appell::mass_matrix(Workspace<S>&, VectorIn<S>,                  \
-                                                    MatrixOut<S>) noexcept;                      \
-  keyword template Status gibbs_appell::forward_dynamics(Workspace<S>&, VectorIn<S>,             \
-                                                         VectorIn<S>, VectorIn<S>,               \
-                                                         VectorOut<S>) noexcept;                 \
-  keyword template Status composite_body::mass_matrix(Workspace<S>&, VectorIn<S>,                \
-                                                      MatrixOut<S>) noexcept;                    \
-  keyword template Status articulated_body::forward_dynamics(Workspace<S>&, VectorIn<S>,         \
-                                                             VectorIn<S>, VectorIn<S>,           \
-                                                             VectorOut<S>) noexcept;             \
-  keyword template Status udut::factorize(Workspace<S>&, VectorIn<S>) noexcept;                  \
-  keyword template Status udut::solve(Workspace<S>&, VectorIn<S>, VectorOut<S>) noexcept;        \
-  keyword template Status udut::forward_dynamics(Workspace<S>&, VectorIn<S>, VectorIn<S>,        \
-                                                 VectorIn<S>, VectorOut<S>) noexcept;            \
-  keyword template Status udut::inverse_mass_matrix(Workspace<S>&, VectorIn<S>,                  \
-                                                    MatrixOut<S>) noexcept;                      \
-  keyword template Status cholesky::forward_dynamics(Workspace<S>&, VectorIn<S>, VectorIn<S>,    \
-                                                     VectorIn<S>, VectorOut<S>) noexcept;        \
-  keyword template Status cholesky::inverse_mass_matrix(Workspace<S>&, VectorIn<S>,              \
-                                                        MatrixOut<S>) noexcept;                  \
-  keyword template Algorithms<S> default_algorithms(const Workspace<S>&) noexcept;               \
+#define RD_METHODS(keyword, S)                                                                    \
+  keyword template class Workspace<S>;                                                            \
+  keyword template Status newton_euler::inverse_dynamics(Workspace<S>&, VectorIn<S>, VectorIn<S>, \
+                                                         VectorIn<S>, VectorOut<S>) noexcept;     \
+  keyword template Status newton_euler::bias(Workspace<S>&, VectorIn<S>, VectorIn<S>,             \
+                                             VectorOut<S>) noexcept;                              \
+  keyword template Status newton_euler::gravity(Workspace<S>&, VectorIn<S>,                       \
+                                                VectorOut<S>) noexcept;                           \
+  keyword template Status denoc::inverse_dynamics(Workspace<S>&, VectorIn<S>, VectorIn<S>,        \
+                                                  VectorIn<S>, VectorOut<S>) noexcept;            \
+  keyword template Status denoc::mass_matrix(Workspace<S>&, VectorIn<S>, MatrixOut<S>) noexcept;  \
+  keyword template Status denoc::coriolis(Workspace<S>&, VectorIn<S>, VectorIn<S>,                \
+                                          MatrixOut<S>) noexcept;                                 \
+  keyword template Status denoc::coriolis_skew(Workspace<S>&, VectorIn<S>, VectorIn<S>,           \
+                                               MatrixOut<S>) noexcept;                            \
+  keyword template Status gibbs_appell::inverse_dynamics(Workspace<S>&, VectorIn<S>, VectorIn<S>, \
+                                                         VectorIn<S>, VectorOut<S>) noexcept;     \
+  keyword template Status gibbs_appell::bias(Workspace<S>&, VectorIn<S>, VectorIn<S>,             \
+                                             VectorOut<S>) noexcept;                              \
+  keyword template Status gibbs_appell::mass_matrix(Workspace<S>&, VectorIn<S>,                   \
+                                                    MatrixOut<S>) noexcept;                       \
+  keyword template Status gibbs_appell::forward_dynamics(Workspace<S>&, VectorIn<S>, VectorIn<S>, \
+                                                         VectorIn<S>, VectorOut<S>) noexcept;     \
+  keyword template Status composite_body::mass_matrix(Workspace<S>&, VectorIn<S>,                 \
+                                                      MatrixOut<S>) noexcept;                     \
+  keyword template Status articulated_body::forward_dynamics(                                     \
+      Workspace<S>&, VectorIn<S>, VectorIn<S>, VectorIn<S>, VectorOut<S>) noexcept;               \
+  keyword template Status udut::factorize(Workspace<S>&, VectorIn<S>) noexcept;                   \
+  keyword template Status udut::solve(Workspace<S>&, VectorIn<S>, VectorOut<S>) noexcept;         \
+  keyword template Status udut::forward_dynamics(Workspace<S>&, VectorIn<S>, VectorIn<S>,         \
+                                                 VectorIn<S>, VectorOut<S>) noexcept;             \
+  keyword template Status udut::inverse_mass_matrix(Workspace<S>&, VectorIn<S>,                   \
+                                                    MatrixOut<S>) noexcept;                       \
+  keyword template Status cholesky::forward_dynamics(Workspace<S>&, VectorIn<S>, VectorIn<S>,     \
+                                                     VectorIn<S>, VectorOut<S>) noexcept;         \
+  keyword template Status cholesky::inverse_mass_matrix(Workspace<S>&, VectorIn<S>,               \
+                                                        MatrixOut<S>) noexcept;                   \
+  keyword template Algorithms<S> default_algorithms(const Workspace<S>&) noexcept;                \
   keyword template Algorithms<S> algorithms(const Workspace<S>&, Method) noexcept;
 
 RD_METHODS(extern, double)

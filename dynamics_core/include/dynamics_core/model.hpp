@@ -22,9 +22,9 @@ enum class Motions : unsigned char {
 struct BodyData {
   int parent = -1;  ///< index of the parent body, −1: the base
   Motions kind = Motions::revolute;
-  Transform<double> X{};  ///< at q = 0
+  Transform<double> X{};                                        ///< at q = 0
   RigidInertia<double> inertia = RigidInertia<double>::zero();  ///< about the body's origin
-  int dof = 0;              ///< index into v, a, τ
+  int dof = 0;                                                  ///< index into v, a, τ
   int q = 0;                ///< index into q (floating_first: of x y z qx qy qz qw)
   bool mimic = false;       ///< moves with another joint's coordinate
   double multiplier = 1.0;  ///< body coordinate = multiplier · q + offset
@@ -78,7 +78,7 @@ struct Model {
   std::vector<MimicInfo> mimics;
   std::vector<LinkInfo> links;
   std::vector<std::string> warnings;
-  Eigen::Vector3d gravity{0.0, 0.0, -9.81};       ///< in the world (root link) frame
+  Eigen::Vector3d gravity{0.0, 0.0, -9.81};      ///< in the world (root link) frame
   Pose<double> X_WB = Pose<double>::identity();  ///< the base frame the bodies start from
   int nq = 0;
   int nv = 0;

@@ -12,7 +12,7 @@ namespace detail {
 /// The body's velocity from its parent's: v_i = X v_λ + h q̇ (Eq. 3).
 template <class S>
 [[nodiscard]] RD_INLINE Motion<S> velocity(const Body<S>& b, const Motion<S>* parent,
-                                 VectorIn<S> v) noexcept {
+                                           VectorIn<S> v) noexcept {
   Motion<S> V = parent != nullptr ? b.X.to_child(*parent) : Motion<S>::zero();
   add_joint_velocity<S>(b, v, V);
   return V;
@@ -21,7 +21,7 @@ template <class S>
 /// Adds ḣ q̇ = v × h q̇ (Eq. 4).
 template <class S>
 RD_INLINE void add_velocity_product(const Body<S>& b, const Motion<S>& V, const S& qd,
-                          Motion<S>& A) noexcept {
+                                    Motion<S>& A) noexcept {
   if (b.turns()) {
     A.w[0] += V.w[1] * qd;
     A.w[1] -= V.w[0] * qd;
@@ -35,7 +35,8 @@ RD_INLINE void add_velocity_product(const Body<S>& b, const Motion<S>& V, const 
 
 /// v × I v (second term of Eq. 5).
 template <class S>
-[[nodiscard]] RD_INLINE Force<S> velocity_force(const RigidInertia<S>& I, const Motion<S>& V) noexcept {
+[[nodiscard]] RD_INLINE Force<S> velocity_force(const RigidInertia<S>& I,
+                                                const Motion<S>& V) noexcept {
   const Force<S> P = I * V;
   return {V.w.cross(P.n) + V.v.cross(P.f), V.w.cross(P.f)};
 }

@@ -19,7 +19,9 @@ template <class S>
 struct Motion {
   Vec3<S> w;
   Vec3<S> v;
-  [[nodiscard]] RD_INLINE static Motion zero() noexcept { return {Vec3<S>::Zero(), Vec3<S>::Zero()}; }
+  [[nodiscard]] RD_INLINE static Motion zero() noexcept {
+    return {Vec3<S>::Zero(), Vec3<S>::Zero()};
+  }
 };
 
 /// A force in a body's frame, about its origin: [n; f].
@@ -27,7 +29,9 @@ template <class S>
 struct Force {
   Vec3<S> n;
   Vec3<S> f;
-  [[nodiscard]] RD_INLINE static Force zero() noexcept { return {Vec3<S>::Zero(), Vec3<S>::Zero()}; }
+  [[nodiscard]] RD_INLINE static Force zero() noexcept {
+    return {Vec3<S>::Zero(), Vec3<S>::Zero()};
+  }
   RD_INLINE Force& operator+=(const Force& o) noexcept {
     n += o.n;
     f += o.f;
@@ -69,7 +73,9 @@ template <class S>
 struct Symmetric3 {
   S xx, xy, xz, yy, yz, zz;
 
-  [[nodiscard]] RD_INLINE static Symmetric3 zero() noexcept { return {S(0), S(0), S(0), S(0), S(0), S(0)}; }
+  [[nodiscard]] RD_INLINE static Symmetric3 zero() noexcept {
+    return {S(0), S(0), S(0), S(0), S(0), S(0)};
+  }
   [[nodiscard]] RD_INLINE Vec3<S> operator*(const Vec3<S>& u) const noexcept {
     return {xx * u[0] + xy * u[1] + xz * u[2], xy * u[0] + yy * u[1] + yz * u[2],
             xz * u[0] + yz * u[1] + zz * u[2]};
@@ -106,14 +112,15 @@ struct Symmetric3 {
 
 /// Rz(θ) A Rz(θ)ᵀ with 8 products: the plane part through s(xx−yy) + 2c·xy.
 template <class S>
-[[nodiscard]] RD_INLINE Symmetric3<S> rotate_z(const S& c, const S& s, const Symmetric3<S>& A) noexcept {
+[[nodiscard]] RD_INLINE Symmetric3<S> rotate_z(const S& c, const S& s,
+                                               const Symmetric3<S>& A) noexcept {
   const S t = s * (A.xx - A.yy) + c * (A.xy + A.xy);
-  return {A.xx - s * t,          c * t - A.xy, c * A.xz - s * A.yz, A.yy + s * t,
-          s * A.xz + c * A.yz, A.zz};
+  return {A.xx - s * t, c * t - A.xy, c * A.xz - s * A.yz, A.yy + s * t, s * A.xz + c * A.yz, A.zz};
 }
 /// Rx(α) A Rx(α)ᵀ
 template <class S>
-[[nodiscard]] RD_INLINE Symmetric3<S> rotate_x(const S& c, const S& s, const Symmetric3<S>& A) noexcept {
+[[nodiscard]] RD_INLINE Symmetric3<S> rotate_x(const S& c, const S& s,
+                                               const Symmetric3<S>& A) noexcept {
   const S t = s * (A.yy - A.zz) + c * (A.yz + A.yz);
   return {A.xx, c * A.xy - s * A.xz, s * A.xy + c * A.xz, A.yy - s * t, c * t - A.yz, A.zz + s * t};
 }
@@ -172,10 +179,11 @@ template <class S>
   const S x = (A.h[0] + k[0]) * r[0];
   const S y = (A.h[1] + k[1]) * r[1];
   const S z = (A.h[2] + k[2]) * r[2];
-  return {A.m,
-          k,
-          {A.I.xx + y + z, A.I.xy - A.h[0] * r[1] - r[0] * k[1], A.I.xz - A.h[0] * r[2] - r[0] * k[2],
-           A.I.yy + x + z, A.I.yz - A.h[1] * r[2] - r[1] * k[2], A.I.zz + x + y}};
+  return {
+      A.m,
+      k,
+      {A.I.xx + y + z, A.I.xy - A.h[0] * r[1] - r[0] * k[1], A.I.xz - A.h[0] * r[2] - r[0] * k[2],
+       A.I.yy + x + z, A.I.yz - A.h[1] * r[2] - r[1] * k[2], A.I.zz + x + y}};
 }
 
 // --- Articulated-body inertia --------------------------------------------------------------------
@@ -232,10 +240,10 @@ RD_INLINE void shift_along(const S& r, ArticulatedInertia<S>& A) noexcept {
 /// Pose of a body in its parent, see the top of this file.
 template <class S>
 struct Transform {
-  S ca, sa, a;      ///< cos α, sin α, offset along the parent's x
-  S c, s, d;        ///< cos θ, sin θ, offset along the joint axis z
-  S cg, sg, e, b;   ///< cos γ, sin γ, offsets along the turned parent's y and z
-  bool branch;      ///< γ, e and b are present
+  S ca, sa, a;     ///< cos α, sin α, offset along the parent's x
+  S c, s, d;       ///< cos θ, sin θ, offset along the joint axis z
+  S cg, sg, e, b;  ///< cos γ, sin γ, offsets along the turned parent's y and z
+  bool branch;     ///< γ, e and b are present
 
   /// Rᵀ u: from the parent's axes to the body's.
   [[nodiscard]] RD_INLINE Vec3<S> to_child(const Vec3<S>& u) const noexcept {
@@ -329,7 +337,7 @@ struct Transform {
 /// The articulated inertia of a body about its parent's origin in the parent's axes.
 template <class S>
 [[nodiscard]] RD_INLINE ArticulatedInertia<S> to_parent(const Transform<S>& X,
-                                              const ArticulatedInertia<S>& A) noexcept {
+                                                        const ArticulatedInertia<S>& A) noexcept {
   ArticulatedInertia<S> t = {rotate_z(X.c, X.s, A.I), rotate<2>(X.c, X.s, A.H),
                              rotate_z(X.c, X.s, A.M)};
   shift_along<2>(X.d, t);
@@ -346,8 +354,12 @@ template <class S>
 struct Pose {
   Mat3<S> R;
   Vec3<S> p;
-  [[nodiscard]] RD_INLINE static Pose identity() noexcept { return {Mat3<S>::Identity(), Vec3<S>::Zero()}; }
-  [[nodiscard]] RD_INLINE Pose operator*(const Pose& o) const noexcept { return {R * o.R, R * o.p + p}; }
+  [[nodiscard]] RD_INLINE static Pose identity() noexcept {
+    return {Mat3<S>::Identity(), Vec3<S>::Zero()};
+  }
+  [[nodiscard]] RD_INLINE Pose operator*(const Pose& o) const noexcept {
+    return {R * o.R, R * o.p + p};
+  }
   [[nodiscard]] RD_INLINE Vec3<S> operator*(const Vec3<S>& u) const noexcept { return R * u + p; }
   [[nodiscard]] RD_INLINE Pose inverse() const noexcept {
     return {R.transpose(), -(R.transpose() * p)};

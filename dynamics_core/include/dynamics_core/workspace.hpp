@@ -22,15 +22,15 @@ struct Body {
   Transform<S> X;
   RigidInertia<S> inertia;
   S multiplier;
-  S rotor;          ///< reflected rotor inertia
-  S pivot_scale;    ///< how large hᵀ I^C h of the subtree can be; pivots are judged against it
+  S rotor;        ///< reflected rotor inertia
+  S pivot_scale;  ///< how large hᵀ I^C h of the subtree can be; pivots are judged against it
   int parent;
   int dof;
   int q;
-  int axis;         ///< floating joints: which of the six motions this is
+  int axis;  ///< floating joints: which of the six motions this is
   Motions kind;
   bool mimic;
-  bool shared;      ///< another body moves with the same coordinate
+  bool shared;  ///< another body moves with the same coordinate
 
   [[nodiscard]] bool turns() const noexcept {
     return kind == Motions::revolute || kind == Motions::floating_first ||
@@ -89,8 +89,8 @@ class Workspace {
   };
   std::vector<Frame> links;
   struct FloatingJoint {
-    int body;                          ///< its first body
-    Pose<S> origin;                    ///< of the joint in the parent body
+    int body;                         ///< its first body
+    Pose<S> origin;                   ///< of the joint in the parent body
     Eigen::Matrix<S, 4, 1> rotation;  ///< origin.R as a quaternion (x y z w)
   };
   std::vector<FloatingJoint> floating;
@@ -100,7 +100,8 @@ class Workspace {
   std::vector<Force<S>> external;  ///< per body, about its origin in its axes
   bool has_external = false;
 
-  // --- coordinates of the bodies, a whole number of blocks of sincos_many -------------------------
+  // --- coordinates of the bodies, a whole number of blocks of sincos_many
+  // -------------------------
   struct Source {  ///< a body's coordinate = multiplier · q + offset
     int q;
     S multiplier;
@@ -139,9 +140,9 @@ class Workspace {
   std::vector<Kinematics> kinematics;
 
   struct Regressor {
-    int column;            ///< of the body's first parameter; −1: a joint's massless body
-    Motion<S> V, A;        ///< velocity and spatial acceleration, in the body's frame
-    Force<S> F[10];        ///< force for each parameter at one, carried towards the base
+    int column;      ///< of the body's first parameter; −1: a joint's massless body
+    Motion<S> V, A;  ///< velocity and spatial acceleration, in the body's frame
+    Force<S> F[10];  ///< force for each parameter at one, carried towards the base
   };
   std::vector<Regressor> regressor;
   int regressor_columns = 0;
@@ -160,10 +161,10 @@ class Workspace {
     S xx, xy, xz, yx, yy, yz, zx, zy, zz;
   };
   struct GibbsAppell {
-    EulerInertia own;        ///< constant
-    Vec3<S> w, wd;           ///< ω, ω̇
-    Vec3<S> sdd;             ///< classical acceleration of the origin
-    OmegaTensor Omega;       ///< ω̇~ + ω~²
+    EulerInertia own;   ///< constant
+    Vec3<S> w, wd;      ///< ω, ω̇
+    Vec3<S> sdd;        ///< classical acceleration of the origin
+    OmegaTensor Omega;  ///< ω̇~ + ω~²
     Force<S> F;
     EulerInertia composite;  ///< of the subtree
     Vec3<S> s;               ///< from the tree's first origin to this one
@@ -183,22 +184,22 @@ class Workspace {
 
   // DeNOC (Saha 1999). The first three are constants, kept up to date with the payload.
   struct Denoc {
-    Vec3<S> d;            ///< from the origin to the mass centre C; zero where there is no mass
-    Vec3<S> r;            ///< from the parent's C to the origin, in the parent's axes; hinges only
-    Symmetric3<S> I;      ///< about C
-    Vec3<S> w;            ///< twist rate of the mass centre: ω, ω̇, v̇ and W = ω̇× + ω×ω×
+    Vec3<S> d;        ///< from the origin to the mass centre C; zero where there is no mass
+    Vec3<S> r;        ///< from the parent's C to the origin, in the parent's axes; hinges only
+    Symmetric3<S> I;  ///< about C
+    Vec3<S> w;        ///< twist rate of the mass centre: ω, ω̇, v̇ and W = ω̇× + ω×ω×
     Vec3<S> w_dot;
     Vec3<S> v_dot;
     Mat3<S> W;
-    Force<S> F;           ///< γ, about C
+    Force<S> F;  ///< γ, about C
   };
   std::vector<Denoc> denoc;
   struct DenocComposite {
-    RigidInertia<S> M;    ///< M̃, about C
-    Vec3<S> s, s_dot;     ///< from the parent's C to C and its rate, in the parent's axes
-    Vec3<S> w;            ///< ω
-    Vec3<S> h_dot;        ///< rate of M.h
-    Mat3<S> T;            ///< Σ of the bodies' Ṁ and of −m s× ṡ×
+    RigidInertia<S> M;  ///< M̃, about C
+    Vec3<S> s, s_dot;   ///< from the parent's C to C and its rate, in the parent's axes
+    Vec3<S> w;          ///< ω
+    Vec3<S> h_dot;      ///< rate of M.h
+    Mat3<S> T;          ///< Σ of the bodies' Ṁ and of −m s× ṡ×
   };
   std::vector<DenocComposite> denoc_composite;
 
@@ -207,11 +208,11 @@ class Workspace {
     Transform<S> X;
     ArticulatedInertia<S> M;  ///< M̂
     Force<S> psi;
-    S m, inv_m;               ///< m̂ and its inverse
-    S tau;                    ///< τ̃
+    S m, inv_m;  ///< m̂ and its inverse
+    S tau;       ///< τ̃
     Force<S> eta;
     Motion<S> mu;
-    bool free_hinge;          ///< revolute, without rotor inertia
+    bool free_hinge;  ///< revolute, without rotor inertia
   };
   std::vector<Udut> udut;
   Status udut_status = Status::singular;  ///< of the last factorisation
@@ -265,13 +266,12 @@ template <class S>
 }
 template <class S>
 [[nodiscard]] RigidInertia<S> cast(const RigidInertia<double>& A) {
-  return {S(A.m),
-          cast3<S>(A.h),
-          {S(A.I.xx), S(A.I.xy), S(A.I.xz), S(A.I.yy), S(A.I.yz), S(A.I.zz)}};
+  return {
+      S(A.m), cast3<S>(A.h), {S(A.I.xx), S(A.I.xy), S(A.I.xz), S(A.I.yy), S(A.I.yz), S(A.I.zz)}};
 }
 template <class S>
 [[nodiscard]] Transform<S> cast(const Transform<double>& X) {
-  return {S(X.ca), S(X.sa), S(X.a),  S(X.c), S(X.s), S(X.d),
+  return {S(X.ca), S(X.sa), S(X.a), S(X.c), S(X.s),  S(X.d),
           S(X.cg), S(X.sg), S(X.e), S(X.b), X.branch};
 }
 template <class S>
@@ -322,12 +322,12 @@ Workspace<S>::Workspace(const Model& model)
     body.axis = b.axis;
     body.kind = b.kind;
     body.mimic = b.mimic;
-    body.shared = std::any_of(model.bodies.begin(), model.bodies.end(), [&b](const BodyData& o) {
-      return o.dof == b.dof && &o != &b;
-    });
+    body.shared = std::any_of(model.bodies.begin(), model.bodies.end(),
+                              [&b](const BodyData& o) { return o.dof == b.dof && &o != &b; });
     has_mimic_ = has_mimic_ || b.mimic;
     if (b.kind == Motions::floating_first)
-      floating.push_back({static_cast<int>(bodies.size()), detail::cast<S>(b.origin), detail::quaternion<S>(b.origin.R)});
+      floating.push_back({static_cast<int>(bodies.size()), detail::cast<S>(b.origin),
+                          detail::quaternion<S>(b.origin.R)});
     const bool has_source = b.kind == Motions::revolute || b.kind == Motions::prismatic;
     sources.push_back({has_source ? b.q : 0, S(has_source ? b.multiplier : 0.0), S(b.offset)});
     branched_ = branched_ || b.parent != static_cast<int>(bodies.size()) - 1;
@@ -349,8 +349,8 @@ Workspace<S>::Workspace(const Model& model)
   newton_euler.resize(n);
   articulated_body.resize(n);
   composite.resize(n);
-  kinematics.resize(n, {Pose<S>::identity(), Motion<S>::zero(), Motion<S>::zero(), S(0), S(0),
-                        Vec3<S>::Zero()});
+  kinematics.resize(
+      n, {Pose<S>::identity(), Motion<S>::zero(), Motion<S>::zero(), S(0), S(0), Vec3<S>::Zero()});
   operational_space.J_full = operational_space.J = MatrixX<S>::Zero(6, nv_);
   operational_space.Jbar = MatrixX<S>::Zero(nv_, 6);
   operational_space.Lambda = Mat6<S>::Zero();
@@ -452,21 +452,20 @@ void Workspace<S>::update_pivot_scales() noexcept {
   for (std::size_t i = bodies.size(); i-- > 0;) {
     Body<S>& b = bodies[i];
     using std::sqrt;
-    moments_[i] += Vec3<S>(
-        magnitude(b.inertia.m), sqrt(b.inertia.h.squaredNorm()),
-        magnitude(b.inertia.I.xx) + magnitude(b.inertia.I.yy) + magnitude(b.inertia.I.zz));
+    moments_[i] +=
+        Vec3<S>(magnitude(b.inertia.m), sqrt(b.inertia.h.squaredNorm()),
+                magnitude(b.inertia.I.xx) + magnitude(b.inertia.I.yy) + magnitude(b.inertia.I.zz));
     b.pivot_scale = (b.turns() ? moments_[i][2] : moments_[i][0]) + b.rotor;
     if (b.parent < 0) continue;
     const S stroke = b.kind == Motions::prismatic ? S(1) : S(0);
-    const S L = b.kind == Motions::floating_first ? S(1)
-                                                  : S(sqrt(b.X.position().squaredNorm()) + stroke);
+    const S L =
+        b.kind == Motions::floating_first ? S(1) : S(sqrt(b.X.position().squaredNorm()) + stroke);
     const Vec3<S>& m = moments_[i];
     moments_[static_cast<std::size_t>(b.parent)] +=
         Vec3<S>(m[0], m[1] + L * m[0], m[2] + S(2) * L * m[1] + L * L * m[0]);
   }
   dof_scale.setZero();
-  for (const Body<S>& b : bodies)
-    dof_scale[b.dof] += b.multiplier * b.multiplier * b.pivot_scale;
+  for (const Body<S>& b : bodies) dof_scale[b.dof] += b.multiplier * b.multiplier * b.pivot_scale;
 }
 
 template <class S>

@@ -53,9 +53,18 @@ class SimulatedRobot {
   /// drives bear the robot's weight there.
   [[nodiscard]] Status start(const Eigen::VectorXd& q, const Eigen::VectorXd& v) noexcept;
 
-  /// Moves on by dt under constant effort, in `steps` equal steps of Runge–Kutta's method of order
-  /// four. Where it fails the state stays as it was after the last step that succeeded.
-  [[nodiscard]] Status cycle(const Eigen::VectorXd& effort, double dt, int steps = 1) noexcept;
+  /// Moves on by dt under constant effort, in `steps` equal steps. Where it fails the state stays
+  /// as it was after the last step that succeeded.
+  ///
+  /// Coulomb friction that changes its sign within 1 mrad/s is far too stiff for an explicit
+  /// method: a light joint would rattle. It is therefore taken at the new velocity,
+  ///
+  ///     (M + h D) a = τ − bias − D v,   v += h a,   q moves with the new v,
+  ///
+  /// with D(v) = friction(v)/v at the old one. Such a step can slow a joint down to rest but not
+  /// push it beyond, however stiff the friction; without friction it is the semi-implicit method
+  /// of Euler.
+  [[nodiscard]] Status cycle(const Eigen::VectorXd& effort, double dt, int steps = 10) noexcept;
 
   [[nodiscard]] const Eigen::VectorXd& position() const noexcept { return q_; }
   [[nodiscard]] const Eigen::VectorXd& velocity() const noexcept { return v_; }
@@ -67,13 +76,14 @@ class SimulatedRobot {
   [[nodiscard]] std::uint64_t saturated_cycles() const noexcept { return saturated_cycles_; }
 
  private:
-  struct Hold {  ///< the effort of a cycle
-    const Eigen::VectorXd* effort;
-    template <class Time, class Vec>
-    void operator()(const Time& /*t*/, const Vec& /*q*/, const Vec& /*v*/,
-                    Eigen::Ref<Eigen::VectorXd> tau) const noexcept {
-      tau = *effort;
-    }
+  using ForwardDynamics = decltype(Algorithms<double>::forward_dynamics);
+
+  /// a, as above, for steps of the length h.
+  struct Acceleration {
+    SimulatedRobot* robot;
+    double h;
+    [[nodiscard]] Status operator()(double t, VectorIn<double> q, VectorIn<double> v,
+                                    VectorOut<double> a) noexcept;
   };
 
   void drive(const Eigen::VectorXd& command) noexcept;
@@ -83,19 +93,16 @@ class SimulatedRobot {
   Imperfections imperfections_;
   Friction<double> friction_;
   Eigen::VectorXd q_, v_, measured_q_, measured_v_, effort_;
-  simulation::Plant<double, Hold> plant_;
+  Eigen::VectorXd left_;  ///< what friction leaves of the effort
+  ForwardDynamics forward_dynamics_;
   simulation::FixedStep<double> stepper_;
-  Eigen::MatrixXd under_way_;  ///< commands on their way to the drives, one a column
-  Eigen::Index next_ = 0;      ///< the one to arrive next
+  std::vector<std::size_t> body_;  ///< by joint: the one that it moves
+  std::vector<double> rotor_;      ///< by joint: its reflected rotor inertia
+  Eigen::MatrixXd under_way_;      ///< commands on their way to the drives, one a column
+  Eigen::Index next_ = 0;          ///< the one to arrive next
   std::mt19937_64 random_;
   std::normal_distribution<double> normal_;
   std::uint64_t saturated_cycles_ = 0;
 };
-
-/// So many equal steps does a cycle of length dt need for the method above to stay stable: friction
-/// that passes through zero smoothly is stiff there. `damping` is what the control law adds, by
-/// joint. Allocates.
-[[nodiscard]] int stable_steps(const Model& model, const Eigen::VectorXd& q,
-                               const Eigen::VectorXd& damping, double dt);
 
 }  // namespace dynamics_core::control
