@@ -37,7 +37,7 @@ plt.rcParams.update({
     "axes.titlelocation": "left", "axes.spines.top": False, "axes.spines.right": False,
     "axes.edgecolor": GRID, "axes.labelcolor": INK, "axes.titlecolor": INK, "text.color": INK,
     "xtick.color": GRID, "ytick.color": GRID, "xtick.labelcolor": INK, "ytick.labelcolor": INK,
-    "axes.grid": True, "grid.color": GRID, "grid.linewidth": 0.6, "lines.linewidth": 1.5,
+    "axes.grid": True, "axes.axisbelow": True, "grid.color": GRID, "grid.linewidth": 0.6, "lines.linewidth": 1.5,
     "legend.frameon": False, "figure.facecolor": "none", "axes.facecolor": "none",
     "savefig.facecolor": "none",
 })
@@ -76,7 +76,7 @@ def axes(width, height):
 
 def below(ax):
     """The legend under the plot."""
-    ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.2), ncol=3, fontsize=8.5,
+    ax.legend(loc="upper center", bbox_to_anchor=(0.45, -0.2), ncol=3, fontsize=8,
               handlelength=1.2, columnspacing=1.2)
 
 
@@ -88,7 +88,7 @@ def traced(data):
 # --- the plots -----------------------------------------------------------------------------------
 
 def plot_errors(data):
-    figure, ax = axes(5.2, 3.1)
+    figure, ax = axes(4.6, 3.0)
     for law in traced(data):
         # Where there is no error at all there is nothing to draw on this scale.
         error = [x if x > 1e-12 else math.nan for x in law["error"]]
@@ -102,7 +102,7 @@ def plot_errors(data):
 
 
 def plot_error_by_joint(data):
-    figure, ax = axes(5.2, 3.1)
+    figure, ax = axes(4.6, 3.0)
     laws = traced(data)
     width = 0.8 / max(len(laws), 1)
     for i, law in enumerate(laws):
@@ -175,13 +175,17 @@ def plot_mass_matrices(data, count=6):
                           orientation="horizontal")
     bar.outline.set_visible(False)
     bar.ax.minorticks_off()
+    tens = [10.0 ** k for k in range(math.ceil(math.log10(largest / 100)),
+                                     math.floor(math.log10(largest)) + 1)]
+    bar.set_ticks([-x for x in reversed(tens)] + [0.0] + tens)
+    bar.ax.set_xticklabels([f"{x:g}" for x in bar.get_ticks()])
     bar.set_label("elements of M [kg m²]" if data["position_unit"] == "rad" else "elements of M")
     return ('<div class="grid snapshots">' + "".join(pieces) + "</div>" +
             card(figure, "Scale of colours of the mass matrix", "card scale"))
 
 
 def plot_compute_time(data):
-    figure, ax = axes(5.2, 3.1)
+    figure, ax = axes(4.6, 3.0)
     edges = data["histogram_edges"]
     used = [i for law in data["laws"] for i, count in enumerate(law["histogram"]) if count]
     for law in data["laws"]:
@@ -197,6 +201,29 @@ def plot_compute_time(data):
     ax.set_ylabel("cycles")
     below(ax)
     return card(figure, "Histogram of the compute time of a cycle, by law")
+
+
+def plot_percentiles(data):
+    figure, ax = axes(4.6, 3.0)
+    laws = list(reversed(data["laws"]))
+    for i, law in enumerate(laws):
+        time, colour = law["compute_us"], COLOURS[law["law"]]
+        ax.plot([time["p50"], time["max"]], [i, i], color=colour, linewidth=2, alpha=0.45)
+        ax.plot([time["p50"], time["p99"]], [i, i], color=colour, linewidth=9,
+                solid_capstyle="butt")
+        ax.plot([time["p99.9"], time["max"]], [i, i], color=colour, linestyle="", marker="|",
+                markersize=11, markeredgewidth=2)
+    ax.axvline(data["budget_us"], color=INK, linestyle=":", linewidth=1.2)
+    ax.annotate("budget", (data["budget_us"], len(laws) - 0.45), ha="right", va="center",
+                xytext=(-4, 0), textcoords="offset points")
+    ax.set_xscale("log")
+    ax.set_yticks(range(len(laws)), [law["title"] for law in laws])
+    ax.set_ylim(-0.6, len(laws) - 0.2)
+    ax.grid(False, axis="y")
+    ax.tick_params(axis="y", length=0)
+    ax.set_title("Bars: p50 to p99; ticks: p99.9, max")
+    ax.set_xlabel("time in the controller's update [µs]")
+    return card(figure, "Compute time of a cycle, by law: p50 to p99, p99.9 and the longest")
 
 
 # --- the page ------------------------------------------------------------------------------------
@@ -310,7 +337,7 @@ def page(data):
         "POSITIONS": "".join(plot_positions(data, j) for j in joints) if traced(data) else "",
         "EFFORTS": "".join(plot_efforts(data, j) for j in joints) if traced(data) else "",
         "MASS": plot_mass_matrices(data),
-        "COMPUTE": plot_compute_time(data),
+        "COMPUTE": plot_compute_time(data) + plot_percentiles(data),
         "SCENE": scene(data),
     }
     return re.sub(r"@([A-Z_]+)@", lambda m: parts[m.group(1)], PAGE)
@@ -358,7 +385,7 @@ p { margin: 0 0 14px; color: var(--soft); max-width: 75ch; }
 .legend i.dash { height: 0; width: 18px; border-radius: 0; border-top: 2px dashed var(--ink);
   vertical-align: 4px; }
 .scroll { overflow-x: auto; padding: 0; }
-table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums;
+table { border-collapse: separate; border-spacing: 0; width: 100%; font-variant-numeric: tabular-nums;
   font-size: .92rem; white-space: nowrap; }
 th, td { padding: 10px 12px; text-align: right; border-bottom: 1px solid var(--line); }
 thead th { font-weight: 600; vertical-align: bottom; }
@@ -368,13 +395,14 @@ th:first-child { text-align: left; position: sticky; left: 0; background: var(--
 tbody tr:last-child th, tbody tr:last-child td { border-bottom: 0; }
 tr[data-law="feedforward"] td { font-weight: 600; }
 .bad { color: #d33; white-space: normal; }
-.stage { display: grid; gap: 12px; grid-template-columns: minmax(0, 1.6fr) minmax(0, 1fr); }
+.stage { display: grid; gap: 12px; align-items: start; grid-template-columns: minmax(0, 1.6fr) minmax(0, 1fr); }
 .stage figure { display: flex; flex-direction: column; }
 .stage svg { width: 100%; flex: 1; min-height: 0; display: block; }
 #robot { aspect-ratio: 1.35; touch-action: pan-y; cursor: grab; }
 #robot:active { cursor: grabbing; }
 #matrix { aspect-ratio: 1; max-height: 430px; }
 .stage figcaption { color: var(--soft); font-size: .9rem; padding-top: 8px; }
+.controls + .controls { margin-top: 10px; }
 .controls { display: flex; flex-wrap: wrap; gap: 8px; align-items: center; }
 button { font: inherit; font-size: .88rem; color: var(--ink); background: none; cursor: pointer;
   border: 1px solid var(--line); border-radius: 99px; padding: 4px 12px; }
@@ -483,8 +511,8 @@ let yaw = -0.9, pitch = 0.32;
 const project = (x, y, z) => {
   const [a, b, c] = [x - centre[0], y - centre[1], z - centre[2]];
   const right = Math.cos(yaw) * a + Math.sin(yaw) * b, deep = -Math.sin(yaw) * a + Math.cos(yaw) * b;
-  const up = Math.cos(pitch) * c + Math.sin(pitch) * deep, k = 400 / size;
-  return [270 + k * right, 205 - k * up];
+  const up = Math.cos(pitch) * c + Math.sin(pitch) * deep, k = 470 / size;
+  return [270 + k * right, 215 - k * up];
 };
 const text = p => p[0].toFixed(1) + "," + p[1].toFixed(1);
 
@@ -495,8 +523,8 @@ for (let i = 0; i <= 8; ++i) for (const across of [false, true])
 for (const actor of all) {
   actor.group = make(robot, "g", {stroke: actor.colour, fill: "none", "stroke-linecap": "round",
     "stroke-linejoin": "round", "data-actor": actor.name || "desired"});
-  actor.trail = make(actor.group, "polyline", {"stroke-width": actor.ghost ? 2 : 1.3,
-    "stroke-opacity": 0.55, "stroke-dasharray": actor.ghost ? "2 4" : "none"});
+  actor.trail = make(actor.group, "polyline", {"stroke-width": actor.ghost ? 5 : 1.6,
+    "stroke-opacity": actor.ghost ? 0.45 : 0.8});
   actor.limbs = scene.edges.map(() => make(actor.group, "line", {"stroke-width": actor.ghost ? 13 : 4.5}));
   actor.dots = actor.ghost ? [] : scene.edges.map(() => make(actor.group, "circle",
     {r: 4, fill: "var(--card)", "stroke-width": 2.5}));

@@ -163,11 +163,27 @@ void require_drives(const Model& model, const RobotOptions& options) {
                        "choose joints of one degree of freedom with --joints");
 }
 
+void require_effort_limits(const Model& model, const std::string& file) {
+  for (const JointInfo& joint : model.joints)
+    if (!(joint.limits.effort > 0.0))
+      throw ModelError(file, "joint '" + joint.name + "'", "its effort limit is zero",
+                       "correct it, or let the controller exceed all limits: --no-effort-limits");
+}
+
+/// How late the effort answers the velocity, on average.
+[[nodiscard]] double loop_lag(const Experiment& x) {
+  const double held_and_under_way = x.period * (0.5 + x.imperfections.delay);
+  if (x.velocity_measured) return held_and_under_way;
+  constexpr double tau = 6.28318530717958647692;
+  return held_and_under_way + 0.5 * x.period + 1.0 / (tau * control::Config{}.velocity_cutoff);
+}
+
 /// The inertia that each joint's gains are made for: its mean along the path with the other joints
-/// at rest, M_jj. With those free, the joint moves as little as 1/(M⁻¹)_jj, and a damping that acts
-/// in steps of the period must not overshoot there: d (M⁻¹)_jj period ≤ 1/2.
+/// at rest, M_jj. With those free, the joint moves as little as 1/(M⁻¹)_jj, and a damping d that
+/// acts late must not overshoot there. d (M⁻¹)_jj lag < π/2 is the bound of stability; 1/4 keeps
+/// clear of it.
 [[nodiscard]] VectorXd inertias(const Model& model, Workspace<double>& ws, const Motion& motion,
-                                double bandwidth, double period) {
+                                double bandwidth, double lag) {
   const Algorithms<double> algorithms = default_algorithms<double>(ws);
   Eigen::MatrixXd M(model.nv, model.nv);
   VectorXd mean = VectorXd::Zero(model.nv);
@@ -180,7 +196,7 @@ void require_drives(const Model& model, const RobotOptions& options) {
       throw std::runtime_error("the mass matrix along the path cannot be computed");
     mean += M.diagonal() / samples;
     if (algorithms.inverse_mass_matrix(ws, at.q, M) != Status::ok) continue;
-    most = most.cwiseMin((4.0 * bandwidth * period * M.diagonal()).cwiseInverse());
+    most = most.cwiseMin((8.0 * bandwidth * lag * M.diagonal()).cwiseInverse());
   }
   for (Index j = 0; j < mean.size(); ++j)
     if (!(mean[j] > 0.0))
@@ -215,6 +231,7 @@ void set_cycles(Experiment& x) {
   Experiment x;
   x.model = load_robot(o.robot);
   require_drives(x.model, o.robot);
+  if (!o.no_effort_limits) require_effort_limits(x.model, o.robot.file);
   x.robot = control::rescaled(
       x.model, parse_errors(o.mass_errors, "--mass-error", names_of(x.model.links)),
       parse_errors(o.friction_errors, "--friction-error", names_of(x.model.joints)));
@@ -228,6 +245,7 @@ void set_cycles(Experiment& x) {
   x.imperfections.delay = o.delay;
   x.imperfections.effort_limits = parse_saturation(o.saturation, x.model);
   x.imperfections.seed = o.seed;
+  x.velocity_measured = !o.estimate_velocity;
 
   Workspace<double> ws = make_workspace(x.model, o.robot);
   MotionOptions motion = o.motion;
@@ -236,11 +254,10 @@ void set_cycles(Experiment& x) {
   x.motion = plan_motion(x.model, ws, motion);
   x.period = 1.0 / o.rate;
   x.budget = o.budget ? 1e-6 * *o.budget : x.period;
-  x.gains = choose_gains(o, x.model, inertias(x.model, ws, x.motion, o.bandwidth, x.period));
+  x.gains = choose_gains(o, x.model, inertias(x.model, ws, x.motion, o.bandwidth, loop_lag(x)));
   set_cycles(x);
   x.steps = o.steps;
   x.effort_limits = !o.no_effort_limits;
-  x.velocity_measured = !o.estimate_velocity;
   x.realtime = o.realtime;
   x.record = !o.csv.empty() || !o.report.empty();
   return x;
@@ -355,6 +372,19 @@ void print_realtime(const RealtimeGuard& guard, const std::vector<Outcome>& outc
             << " beats missed\n";
 }
 
+/// Joints that the trajectory asks for more than they have, whatever the law.
+void print_overloads(const Experiment& x) {
+  Workspace<double> ws(x.robot);
+  for (const LinkLoad& load : x.loads)
+    if (ws.set_payload(load.link, load.payload) != Status::ok) return;
+  const VectorXd peak = peak_efforts(x.robot, ws, x.motion);
+  for (const JointInfo& joint : x.model.joints)
+    if (joint.limits.effort > 0.0 && peak[joint.v] > joint.limits.effort)
+      std::cout << "! The trajectory asks for an effort of " << format(peak[joint.v], 3)
+                << " of joint " << joint.name << ", whose limit is "
+                << format(joint.limits.effort, 3) << '\n';
+}
+
 /// Says what a reader of the table might miss.
 void print_notes(const Experiment& x, const std::vector<Outcome>& outcomes) {
   for (const Outcome& o : outcomes) {
@@ -439,6 +469,7 @@ int track(const TrackOptions& options) {
     std::cout << '\n';
     print_results(experiment, outcomes);
     std::cout << '\n';
+    print_overloads(experiment);
     print_notes(experiment, outcomes);
   }
   std::cout.flush();
