@@ -99,6 +99,7 @@ void check(const TrackOptions& o) {
 template <class Items>
 [[nodiscard]] std::vector<std::string> names_of(const Items& items) {
   std::vector<std::string> names;
+  names.reserve(items.size());
   for (const auto& item : items) names.push_back(item.name);
   return names;
 }
