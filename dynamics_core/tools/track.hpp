@@ -62,7 +62,7 @@ struct Percentiles {
   double p50 = 0.0, p99 = 0.0, p999 = 0.0, max = 0.0;
 };
 /// Of durations in ns, in µs.
-[[nodiscard]] Percentiles percentiles(std::vector<std::int64_t> nanoseconds);
+[[nodiscard]] Percentiles percentiles(std::vector<std::int64_t> x);
 
 /// What one law did. Errors are those of the true position, by joint.
 struct Outcome {
@@ -90,7 +90,7 @@ struct Outcome {
 [[nodiscard]] std::string effort_unit(const Model& model);
 
 /// The figures of all laws, for machines.
-[[nodiscard]] nlohmann::ordered_json summary(const Experiment& experiment,
+[[nodiscard]] nlohmann::ordered_json summary(const Experiment& x,
                                              const std::vector<Outcome>& outcomes);
 
 /// Writes the page index.html and the data behind it into a directory. `tree` tells which links

@@ -241,7 +241,7 @@ std::string write_report(const std::string& directory, const Experiment& experim
   fs::create_directories(directory, error);
   const fs::path folder(directory);
   const std::string data = (folder / "track.json").string();
-  const std::string page = (folder / "index.html").string();
+  std::string page = (folder / "index.html").string();
   Json json = page_data(experiment, outcomes, tree);
   json["differences"] = differences;
   std::ofstream out(data);

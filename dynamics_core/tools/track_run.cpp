@@ -4,9 +4,11 @@
 #include <memory>
 #include <optional>
 
-#include "allocation_guard.hpp"
 #include "realtime.hpp"
 #include "track.hpp"
+
+// Last, as it replaces functions that the headers before it declare.
+#include "allocation_guard.hpp"
 
 namespace dynamics_core::tools {
 

@@ -231,7 +231,7 @@ struct NumTraits<dynamics_core::Counted> : NumTraits<double> {
   using NonInteger = dynamics_core::Counted;
   using Nested = dynamics_core::Counted;
   using Literal = double;
-  enum {
+  enum {  // NOLINTBEGIN(readability-identifier-naming): Eigen's names
     IsComplex = 0,
     IsInteger = 0,
     IsSigned = 1,
@@ -239,6 +239,6 @@ struct NumTraits<dynamics_core::Counted> : NumTraits<double> {
     ReadCost = 1,
     AddCost = 1,
     MulCost = 1
-  };
+  };  // NOLINTEND(readability-identifier-naming)
 };
 }  // namespace Eigen

@@ -135,7 +135,7 @@ RD_INLINE void add_joint_rate(const Body<S>& b, VectorIn<S> v, Vec3<S>& w) noexc
 template <class S>
 [[nodiscard]] RD_INLINE Vec3<S> sliding_rate(const Body<S>& b, VectorIn<S> v,
                                              const Vec3<S>& w) noexcept {
-  const Vec3<S> twice = w + w;
+  Vec3<S> twice = w + w;
   if (b.kind == Motions::prismatic) return twice;
   return twice - in_floating_body<S>(b.axis, v.segment(b.dof - b.axis, 3));
 }

@@ -168,7 +168,7 @@ class Loops {
   [[nodiscard]] int rows() const noexcept { return m_; }
   [[nodiscard]] int nv() const noexcept { return n_; }
   /// How many of them were independent, at the last solution.
-  [[nodiscard]] int rank() const noexcept { return rank_; }
+  [[nodiscard]] int rank() const noexcept { return rank_found; }
 
   /// Baumgarte's stabilisation: φ̈ = −2α φ̇ − β² φ. α = β damps an error critically, with the time
   /// constant 1/α. Zero: φ̈ = 0, which drifts.
@@ -190,7 +190,7 @@ class Loops {
   MatrixX<S> J_a, J_b, M, MK, K, W, A;
   VectorX<S> row, force, a0, y, b;
   std::vector<int> row_order, column_order;
-  int rank_ = 0;
+  int rank_found = 0;
 
  private:
   int m_ = 0;
@@ -303,14 +303,14 @@ void eliminate(Loops<S>& l) noexcept {
   l.lu = l.J;
   for (int i = 0; i < l.rows(); ++i) l.row_order[static_cast<std::size_t>(i)] = i;
   for (int j = 0; j < l.nv(); ++j) l.column_order[static_cast<std::size_t>(j)] = j;
-  l.rank_ = 0;
+  l.rank_found = 0;
   S threshold(0);
   const int most = std::min(l.rows(), l.nv());
   for (int k = 0; k < most; ++k) {
     const S largest = pivot<S>(l, k);
     if (k == 0) threshold = l.rank_tolerance * largest;
     if (!(largest > threshold)) return;
-    ++l.rank_;
+    ++l.rank_found;
     for (int i = k + 1; i < l.rows(); ++i) {
       const S f = l.lu(i, k) / l.lu(k, k);
       l.lu(i, k) = f;
@@ -370,7 +370,7 @@ template <class S>
   evaluate<S>(ws, l);
   l.phi_rate.noalias() = l.J.lazyProduct(v);
   eliminate<S>(l);
-  for (int i = 0; i < l.rank_; ++i) {
+  for (int i = 0; i < l.rank_found; ++i) {
     const int k = l.row_order[static_cast<std::size_t>(i)];
     l.L.row(i) = l.J.row(k);
     l.c[i] = -l.bias[k] - S(2) * l.alpha * l.phi_rate[k] - l.beta * l.beta * l.phi[k];
@@ -382,7 +382,7 @@ template <class S>
 template <class S>
 void scatter(const Loops<S>& l, const VectorX<S>& from, VectorOut<S>& lambda) noexcept {
   lambda.setZero();
-  for (int i = 0; i < l.rank_; ++i) lambda[l.row_order[static_cast<std::size_t>(i)]] = from[i];
+  for (int i = 0; i < l.rank_found; ++i) lambda[l.row_order[static_cast<std::size_t>(i)]] = from[i];
 }
 
 }  // namespace detail
@@ -427,21 +427,21 @@ template <class S>
   if (const Status s = detail::check<S>(ws, l, v, tau, a, lambda); s != Status::ok) return s;
   if (const Status s = detail::prepare<S>(ws, l, q, v, tau); s != Status::ok) return s;
   const int n = ws.nv();
-  const int size = n + l.rank_;
+  const int size = n + l.rank_found;
   // L takes the size of M, so that pivots of either can be judged by one scale.
   const S scale = l.M.cwiseAbs().maxCoeff();
   auto A = l.A.topLeftCorner(size, size);
   auto b = l.b.head(size);
   A.setZero();
   A.topLeftCorner(n, n) = l.M;
-  for (int i = 0; i < l.rank_; ++i) {
+  for (int i = 0; i < l.rank_found; ++i) {
     for (int j = 0; j < n; ++j) A(n + i, j) = A(j, n + i) = scale * l.L(i, j);
     b[n + i] = scale * l.c[i];
   }
   b.head(n) = l.force;
   if (!detail::solve_general<S>(A, b, scale)) return Status::singular;
   a = b.head(n);
-  for (int i = 0; i < l.rank_; ++i) l.lambda[i] = -scale * b[n + i];
+  for (int i = 0; i < l.rank_found; ++i) l.lambda[i] = -scale * b[n + i];
   detail::scatter<S>(l, l.lambda, lambda);
   return Status::ok;
 }
@@ -456,7 +456,7 @@ template <class S>
   if (const Status s = detail::check<S>(ws, l, v, tau, a, lambda); s != Status::ok) return s;
   if (const Status s = detail::prepare<S>(ws, l, q, v, tau); s != Status::ok) return s;
   const int n = ws.nv();
-  const int r = l.rank_;
+  const int r = l.rank_found;
   if (const Status s = cholesky::factorize_mass_matrix<S>(ws); s != Status::ok) return s;
   const auto view = cholesky::detail::mass_matrix_view<S>(ws);
   a = l.force;
@@ -484,7 +484,7 @@ template <class S>
   auto& l = loops;
   if (const Status s = detail::check<S>(ws, l, v, tau, a, lambda); s != Status::ok) return s;
   if (const Status s = detail::prepare<S>(ws, l, q, v, tau); s != Status::ok) return s;
-  const int r = l.rank_;
+  const int r = l.rank_found;
   const int free = ws.nv() - r;
   const auto& lu = l.lu;
   const auto place = [&l](int k) { return l.column_order[static_cast<std::size_t>(k)]; };

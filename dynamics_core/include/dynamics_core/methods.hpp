@@ -116,6 +116,7 @@ template <class S>
 // compiles in a third of the time. One that wants them compiled for its own processor includes the
 // families' headers instead.
 
+// NOLINTBEGIN(bugprone-macro-parentheses)
 #define RD_METHODS(keyword, S)                                                                    \
   keyword template class Workspace<S>;                                                            \
   keyword template Status newton_euler::inverse_dynamics(Workspace<S>&, VectorIn<S>, VectorIn<S>, \
@@ -155,6 +156,8 @@ template <class S>
                                                         MatrixOut<S>) noexcept;                   \
   keyword template Algorithms<S> default_algorithms(const Workspace<S>&) noexcept;                \
   keyword template Algorithms<S> algorithms(const Workspace<S>&, Method) noexcept;
+
+// NOLINTEND(bugprone-macro-parentheses)
 
 RD_METHODS(extern, double)
 RD_METHODS(extern, float)

@@ -10,6 +10,8 @@
 /// two almost parallel axes would lie far away (modified Denavit–Hartenberg frames: a, α, θ, d).
 /// Rotations are applied as plane rotations, never as 3×3 matrices: 8 products and 4 sums a vector.
 
+#include <algorithm>
+
 #include "dynamics_core/scalar.hpp"
 
 namespace dynamics_core {
@@ -92,7 +94,8 @@ struct Symmetric3 {
   /// Element (i, j), chosen at compile time.
   template <int i, int j>
   [[nodiscard]] RD_INLINE S& at() noexcept {
-    constexpr int k = i < j ? 3 * i + j : 3 * j + i;
+    constexpr int row = std::min(i, j);
+    constexpr int k = 3 * row + (i + j - row);
     if constexpr (k == 0) return xx;
     if constexpr (k == 1) return xy;
     if constexpr (k == 2) return xz;
