@@ -52,7 +52,7 @@ class AllocationGuard {
 #ifndef RD_OTHER_HEAP
 
 // The names behind the GNU C library's own malloc.
-// NOLINTBEGIN(readability-identifier-naming,readability-inconsistent-declaration-parameter-name)
+// NOLINTBEGIN: these are the C library's names, and one source file of a program includes them
 extern "C" {
 void* __libc_malloc(std::size_t);
 void* __libc_calloc(std::size_t, std::size_t);
@@ -92,6 +92,6 @@ void free(void* memory) noexcept {
   __libc_free(memory);
 }
 }
-// NOLINTEND(readability-identifier-naming,readability-inconsistent-declaration-parameter-name)
+// NOLINTEND
 
 #endif
