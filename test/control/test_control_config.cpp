@@ -212,4 +212,44 @@ TEST(ControlConfig, NamesAreFoundAgain) {
   EXPECT_FALSE(find_missing("one"));
 }
 
+// --- Loads ---------------------------------------------------------------------------------------
+
+constexpr Symmetric3<double> of_a_ball{0.01, 0.0, 0.0, 0.01, 0.0, 0.01};
+
+std::string payload_error(const std::string& link, double mass, double x,
+                          const Symmetric3<double>& inertia) {
+  try {
+    (void)checked_payload(robot(), link, {mass, {x, 0.0, 0.0}, inertia});
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(CheckedPayload, FindsTheLinkOfAUsableLoad) {
+  const Model model = robot();
+  const std::string last = model.links.back().name;
+  EXPECT_EQ(checked_payload(model, last, {2.0, {0.0, 0.0, 0.1}, of_a_ball}), model.find_link(last));
+  EXPECT_EQ(payload_error(last, 0.0, 0.0, Symmetric3<double>::zero()), "");      // takes it off
+  EXPECT_EQ(payload_error(last, 2.0, 0.0, Symmetric3<double>::zero()), "");      // a point mass
+  EXPECT_EQ(payload_error(last, 2.0, 0.0, {0.0, 0.0, 0.0, 1.0, 0.0, 1.0}), "");  // a rod
+}
+
+TEST(CheckedPayload, RefusesWhatNoBodyCanBe) {
+  const std::string last = robot().links.back().name;
+  const std::string base = robot().links.front().name;
+  EXPECT_THAT(payload_error("hook", 1.0, 0.0, of_a_ball), StartsWith("payload.link = 'hook'"));
+  EXPECT_THAT(payload_error(base, 1.0, 0.0, of_a_ball), HasSubstr("does not move"));
+  EXPECT_THAT(payload_error(last, -1.0, 0.0, of_a_ball), StartsWith("payload.mass = -1:"));
+  EXPECT_THAT(payload_error(last, infinity, 0.0, of_a_ball), StartsWith("payload.mass = inf:"));
+  EXPECT_THAT(payload_error(last, 1.0, nan, of_a_ball), StartsWith("payload.center_of_mass = nan"));
+  EXPECT_THAT(payload_error(last, 1.0, 0.0, {nan, 0.0, 0.0, 1.0, 0.0, 1.0}),
+              StartsWith("payload.inertia = nan"));
+  EXPECT_THAT(payload_error(last, 1.0, 0.0, {-1.0, 0.0, 0.0, 1.0, 0.0, 1.0}),
+              HasSubstr("principal moment"));
+  EXPECT_THAT(payload_error(last, 1.0, 0.0, {1.0, 0.0, 0.0, 1.0, 0.0, 3.0}),
+              HasSubstr("principal moment"));
+  EXPECT_THAT(payload_error(last, 0.0, 0.0, of_a_ball), HasSubstr("give its mass"));
+}
+
 }  // namespace

@@ -2,12 +2,19 @@
 
 /// Loads that come and go while the robot moves, without a step in the effort.
 
+#include <string>
 #include <vector>
 
 #include "dynamics_core/control/ramp.hpp"
+#include "dynamics_core/model.hpp"
 #include "dynamics_core/workspace.hpp"
 
 namespace dynamics_core::control {
+
+/// The index of the link that is to carry this load. Throws ConfigError for a link that is unknown
+/// or does not move, and for a load that no rigid body can be. Off the real-time path.
+[[nodiscard]] int checked_payload(const Model& model, const std::string& link,
+                                  const Payload<double>& payload);
 
 /// Moves the load of each link from what it is to what it shall be. Mass, first moment and inertia
 /// about the link's origin change in proportion, so that every effort, linear in them, runs
