@@ -235,6 +235,54 @@ TEST(ControllerStates, CommandNothingWhileInactiveOrInFault) {
   }
 }
 
+TEST(Resume, GoesOnWhereItLeftOff) {
+  Config config = Rig::config(Mode::computed_torque, Rig::held);
+  config.gains = {{20.0, 5.0, 3.0}};
+  config.effort_rate_limits = {500.0};
+  config.soft_start = 0.5;
+  Rig rig(Mode::computed_torque);
+  Controller controller(Rig::model(), config);
+  ASSERT_EQ(controller.activate({rig.q, rig.v}), position);
+  for (int k = 0; k < 100; ++k)
+    (void)controller.update({rig.q, rig.v}, {rig.q_d, rig.v_d, rig.a_d}, dt, rig.command);
+  const VectorXd before = rig.command.effort;
+  const double ramp = controller.start_ramp();
+  ASSERT_GT(ramp, 0.0);
+
+  EXPECT_EQ(controller.deactivate(), inactive);
+  EXPECT_EQ(controller.update({rig.q, rig.v}, {}, dt, rig.command), inactive);
+  EXPECT_EQ(rig.command.effort, VectorXd::Zero(3));
+
+  EXPECT_EQ(controller.resume({rig.q, rig.v}), position);
+  EXPECT_EQ(controller.start_ramp(), ramp);
+  EXPECT_EQ(controller.reference_position(), rig.q_d);
+  EXPECT_EQ(controller.reference_velocity(), VectorXd::Zero(3));
+  (void)controller.update({rig.q, rig.v}, {rig.q_d, rig.v_d, rig.a_d}, dt, rig.command);
+  EXPECT_LE((rig.command.effort - before).cwiseAbs().maxCoeff(), 500.0 * dt * (1 + 1e-12));
+}
+
+TEST(Resume, StartsAnewAfterAResetAndNeverOutOfAFault) {
+  Rig rig;
+  EXPECT_EQ(rig.controller.resume({rig.q, rig.v}), position);  // never active before
+  EXPECT_EQ(rig.controller.reference_position(), rig.q);
+  EXPECT_EQ(rig.cycle(), running);
+  EXPECT_EQ(rig.controller.resume({rig.q, rig.v}), running);  // active: nothing
+  rig.controller.deactivate();
+  rig.controller.reset();
+  EXPECT_EQ(rig.controller.resume({rig.q, rig.v}), position);
+  EXPECT_EQ(rig.controller.reference_position(), rig.q);
+
+  rig.controller.deactivate();
+  VectorXd broken = rig.q;
+  broken[0] = nan;
+  EXPECT_EQ(rig.controller.resume({broken, rig.v}), inactive);
+  EXPECT_EQ(rig.controller.count(Event::bad_measurement), 1U);
+
+  rig.enter(fault);
+  rig.controller.deactivate();
+  EXPECT_EQ(rig.controller.resume({rig.q, rig.v}), fault);
+}
+
 // --- Non-finite measurements ---------------------------------------------------------------------
 
 class BadMeasurement : public testing::TestWithParam<int> {};

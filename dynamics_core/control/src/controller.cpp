@@ -39,6 +39,7 @@ Controller::Controller(const Model& model, const Config& config)
       integral_(zeros(n_)),
       effort_(zeros(n_)),
       last_(make_command()),
+      effort_left_off_(zeros(n_)),
       model_q_(model.neutral()),
       model_v_(zeros(model.nv)),
       model_a_(zeros(model.nv)),
@@ -65,12 +66,15 @@ Command Controller::make_command() const { return {zeros(n_), zeros(n_), zeros(n
 
 // --- States --------------------------------------------------------------------------------------
 
+bool Controller::may_start(const Measurement& measurement) noexcept {
+  if (state_ != State::inactive) return false;
+  if (usable(measurement)) return true;
+  counts_.add(Event::bad_measurement);
+  return false;
+}
+
 State Controller::activate(const Measurement& measurement) noexcept {
-  if (state_ != State::inactive) return state_;
-  if (!usable(measurement)) {
-    counts_.add(Event::bad_measurement);
-    return state_;
-  }
+  if (!may_start(measurement)) return state_;
   velocity_estimate_.restart();
   take(measurement);
   reference_.restart(q_);
@@ -83,9 +87,26 @@ State Controller::activate(const Measurement& measurement) noexcept {
   return state_ = next(state_, Trigger::activate);
 }
 
-State Controller::deactivate() noexcept { return state_ = next(state_, Trigger::deactivate); }
+State Controller::resume(const Measurement& measurement) noexcept {
+  if (!left_off_) return activate(measurement);
+  if (!may_start(measurement)) return state_;
+  take(measurement);
+  reference_.restart(reference_.position());
+  bad_cycles_ = 0;
+  last_.effort = effort_left_off_;
+  return state_ = next(state_, Trigger::activate);
+}
+
+State Controller::deactivate() noexcept {
+  if (state_ != State::inactive && state_ != State::fault) {
+    left_off_ = true;
+    effort_left_off_ = last_.effort;
+  }
+  return state_ = next(state_, Trigger::deactivate);
+}
 
 void Controller::reset() noexcept {
+  left_off_ = false;
   state_ = next(state_, Trigger::reset);
   counts_.clear();
   std::fill(limits_.begin(), limits_.end(), LimitReport{});

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <string>
 
+#include "dynamics_core/composite_body.hpp"
 #include "dynamics_core/control/config.hpp"
 #include "dynamics_core/methods.hpp"
 #include "dynamics_core/newton_euler.hpp"
@@ -28,18 +30,19 @@ void check_factors(const char* parameter, const std::vector<double>& factors, st
             "give finite numbers, not below zero");
 }
 
+void require_from_zero(const char* parameter, double value) {
+  require(std::isfinite(value) && value >= 0.0, parameter, value,
+          "give a finite number, not below zero");
+}
+
 [[nodiscard]] Imperfections checked(const Model& model, Imperfections x) {
   for (const JointInfo& joint : model.joints)
     if (joint.nv != 1)
       throw ConfigError("joint", "'" + joint.name + "'",
                         "has several degrees of freedom and no drive for each; lock it");
-  const auto from_zero = [](const char* parameter, double value) {
-    require(std::isfinite(value) && value >= 0.0, parameter, value,
-            "give a finite number, not below zero");
-  };
-  from_zero("position_noise", x.position_noise);
-  from_zero("velocity_noise", x.velocity_noise);
-  from_zero("resolution", x.resolution);
+  require_from_zero("position_noise", x.position_noise);
+  require_from_zero("velocity_noise", x.velocity_noise);
+  require_from_zero("resolution", x.resolution);
   require(x.delay >= 0, "delay", x.delay, "give a number of cycles, not below zero");
   if (!x.effort_limits.empty() && x.effort_limits.size() != model.joints.size())
     throw ConfigError(
@@ -49,6 +52,22 @@ void check_factors(const char* parameter, const std::vector<double>& factors, st
     require(limit > 0.0, "effort_limits", limit, "give numbers above zero; infinity for none");
   return x;
 }
+
+[[nodiscard]] Mechanics checked(const Mechanics& x) {
+  const auto above_zero = [](const char* parameter, double value) {
+    require(std::isfinite(value) && value > 0.0, parameter, value,
+            "give a finite number above zero");
+  };
+  above_zero("servo_frequency", x.servo_frequency);
+  above_zero("stop_frequency", x.stop_frequency);
+  return x;
+}
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+constexpr double two_pi = 6.28318530717958647692;
+/// A brake takes a joint to rest as if it had so many times its inertia: all but a 10⁻¹² of the
+/// speed in one step.
+constexpr double brake_strength = 1e12;
 
 }  // namespace
 
@@ -74,36 +93,62 @@ Model rescaled(const Model& model, const std::vector<double>& mass_factors,
   return other;
 }
 
-SimulatedRobot::SimulatedRobot(const Model& model, const Imperfections& imperfections)
+SimulatedRobot::SimulatedRobot(const Model& model, const Imperfections& imperfections,
+                               const Mechanics& mechanics)
     : ws_(model),
       imperfections_(checked(model, imperfections)),
+      mechanics_(checked(mechanics)),
       friction_(model),
       q_(model.neutral()),
       v_(VectorXd::Zero(model.nv)),
+      a_(v_),
       measured_q_(q_),
       measured_v_(v_),
       effort_(v_),
       left_(v_),
+      inertia_(v_),
+      target_(q_),
+      lower_(VectorXd::Constant(model.nv, -infinity)),
+      upper_(-lower_),
+      M_(Eigen::MatrixXd::Zero(model.nv, model.nv)),
       forward_dynamics_(default_algorithms<double>(ws_).forward_dynamics),
       stepper_(ws_),
       body_(model.joints.size()),
       rotor_(model.joints.size()),
-      under_way_(Eigen::MatrixXd::Zero(model.nv, imperfections_.delay)),
+      limit_(imperfections_.effort_limits),
+      drives_(model.joints.size()),
+      resistances_(model.joints.size()),
+      at_limit_(model.joints.size()),
+      plain_(model.nv),
+      now_(model.nv),
+      under_way_(static_cast<std::size_t>(imperfections_.delay), Setpoints(model.nv)),
       random_(imperfections_.seed) {
+  limit_.resize(model.joints.size(), infinity);
   for (std::size_t i = 0; i < ws_.bodies.size(); ++i) {
     const Body<double>& b = ws_.bodies[i];
     if (b.mimic) continue;
     body_[static_cast<std::size_t>(b.dof)] = i;
     rotor_[static_cast<std::size_t>(b.dof)] = b.rotor;
   }
+  if (!mechanics_.joint_stops) return;
+  for (const JointInfo& joint : model.joints) {
+    lower_[joint.v] = joint.limits.lower;
+    upper_[joint.v] = joint.limits.upper;
+  }
 }
 
 Status SimulatedRobot::start(const VectorXd& q, const VectorXd& v) noexcept {
   if (const Status s = check_v<double>(ws_, v); s != Status::ok) return s;
-  if (const Status s = newton_euler::gravity<double>(ws_, q, effort_); s != Status::ok) return s;
-  q_ = q;
+  if (const Status s = newton_euler::gravity<double>(ws_, q, plain_.effort); s != Status::ok)
+    return s;
+  if (const Status s = composite_body::mass_matrix<double>(ws_, q, M_); s != Status::ok) return s;
+  q_ = target_ = q;
   v_ = v;
-  for (Index k = 0; k < under_way_.cols(); ++k) under_way_.col(k) = effort_;
+  a_.setZero();
+  inertia_ = M_.diagonal();
+  now_ = plain_;
+  effort_ = plain_.effort;
+  for (Setpoints& setpoints : under_way_) setpoints = plain_;
   next_ = 0;
   random_.seed(imperfections_.seed);
   normal_.reset();
@@ -114,50 +159,124 @@ Status SimulatedRobot::start(const VectorXd& q, const VectorXd& v) noexcept {
 
 Status SimulatedRobot::cycle(const VectorXd& effort, double dt, int steps) noexcept {
   if (const Status s = check_v<double>(ws_, effort); s != Status::ok) return s;
+  plain_.effort = effort;
+  return cycle(plain_, dt, steps);
+}
+
+Status SimulatedRobot::cycle(const Setpoints& setpoints, double dt, int steps) noexcept {
+  if (setpoints.drives.size() != drives_.size()) return Status::wrong_size;
+  for (const VectorXd* x : {&setpoints.position, &setpoints.velocity, &setpoints.effort})
+    if (const Status s = check_v<double>(ws_, *x); s != Status::ok) return s;
   if (!(dt > 0.0) || steps < 1) return Status::out_of_range;
-  drive(effort);
+  receive(setpoints);
+  saturated_ = false;
   const double step = dt / steps;
   Acceleration acceleration{this, step};
   for (int k = 0; k < steps; ++k)
     if (const Status s = stepper_.semi_implicit_euler(acceleration, 0.0, step, q_, v_);
         s != Status::ok)
       return s;
+  if (saturated_) ++saturated_cycles_;
   measure();
   return Status::ok;
 }
 
-Status SimulatedRobot::Acceleration::operator()(double /*t*/, VectorIn<double> q,
-                                                VectorIn<double> v, VectorOut<double> a) noexcept {
+/// Takes over what arrives at the drives.
+void SimulatedRobot::receive(const Setpoints& setpoints) noexcept {
+  const Setpoints& arriving = under_way_.empty() ? setpoints : under_way_[next_];
+  for (std::size_t j = 0; j < drives_.size(); ++j)
+    if (arriving.drives[j] == Drive::velocity && now_.drives[j] != Drive::velocity)
+      target_[static_cast<Index>(j)] = q_[static_cast<Index>(j)];
+  now_ = arriving;
+  if (under_way_.empty()) return;
+  under_way_[next_] = setpoints;
+  next_ = (next_ + 1) % under_way_.size();
+}
+
+/// Of the drive, up to its limit where it has no loop.
+SimulatedRobot::Force SimulatedRobot::drive(std::size_t j, double h) const noexcept {
+  const auto i = static_cast<Index>(j);
+  if (now_.drives[j] == Drive::brake) return {};
+  if (now_.drives[j] == Drive::effort) return {now_.effort[i]};
+  const double wanted =
+      now_.drives[j] == Drive::position ? now_.position[i] : target_[i] + h * now_.velocity[i];
+  const double omega = two_pi * mechanics_.servo_frequency;
+  const double p = inertia_[i] * omega * omega;
+  const double d = 2.0 * inertia_[i] * omega;
+  const double reachable = std::clamp(wanted, lower_[i], upper_[i]);
+  return {now_.effort[i] + p * (reachable - q_[i]) + d * now_.velocity[i], d, p};
+}
+
+/// Of friction, stops and brake.
+SimulatedRobot::Force SimulatedRobot::resistance(std::size_t j, double h) const noexcept {
+  const auto i = static_cast<Index>(j);
+  Force f;
+  f.D = friction_.viscous[i] +
+        friction_.coulomb[i] / std::sqrt(v_[i] * v_[i] + friction_.transition_square);
+  if (now_.drives[j] == Drive::brake) f.D += brake_strength * inertia_[i] / h;
+  const double next = q_[i] + h * v_[i];
+  const double nearest = std::clamp(next, lower_[i], upper_[i]);
+  if (next == nearest) return f;
+  const double omega = two_pi * mechanics_.stop_frequency;
+  f.K = inertia_[i] * omega * omega;
+  f.D += 2.0 * inertia_[i] * omega;
+  f.push = f.K * (nearest - q_[i]);
+  return f;
+}
+
+Status SimulatedRobot::Acceleration::operator()(double /*t*/, VectorIn<double> /*q*/,
+                                                VectorIn<double> /*v*/,
+                                                VectorOut<double> a) noexcept {
   SimulatedRobot& r = *robot;
-  for (std::size_t j = 0; j < r.body_.size(); ++j) {
-    const auto i = static_cast<Index>(j);
-    const double D =
-        r.friction_.viscous[i] +
-        r.friction_.coulomb[i] / std::sqrt(v[i] * v[i] + r.friction_.transition_square);
-    r.left_[i] = r.effort_[i] - D * v[i];
-    r.ws_.bodies[r.body_[j]].rotor = r.rotor_[j] + h * D;  // h D stands beside M's diagonal
+  for (std::size_t j = 0; j < r.drives_.size(); ++j) {
+    r.drives_[j] = r.drive(j, h);
+    r.resistances_[j] = r.resistance(j, h);
+    r.at_limit_[j] = false;
   }
-  const Status s = r.forward_dynamics_(r.ws_, q, v, r.left_, a);
-  for (std::size_t j = 0; j < r.body_.size(); ++j) r.ws_.bodies[r.body_[j]].rotor = r.rotor_[j];
+  Status s = Status::ok;
+  do s = r.accelerate(h);
+  while (s == Status::ok && r.saturate(h));
+  a = r.a_;
   return s;
 }
 
-void SimulatedRobot::drive(const VectorXd& command) noexcept {
-  if (under_way_.cols() == 0) {
-    effort_ = command;
-  } else {
-    effort_ = under_way_.col(next_);
-    under_way_.col(next_) = command;
-    next_ = (next_ + 1) % under_way_.cols();
+/// With forces push − D (v + h a) − K h (v + h a): what depends on a goes beside M's diagonal.
+Status SimulatedRobot::accelerate(double h) noexcept {
+  for (std::size_t j = 0; j < drives_.size(); ++j) {
+    const auto i = static_cast<Index>(j);
+    const double slope = drives_[j].D + resistances_[j].D + h * (drives_[j].K + resistances_[j].K);
+    left_[i] = drives_[j].push + resistances_[j].push - slope * v_[i];
+    ws_.bodies[body_[j]].rotor = rotor_[j] + h * slope;
   }
-  bool saturated = false;
-  for (std::size_t j = 0; j < imperfections_.effort_limits.size(); ++j) {
-    const double limit = imperfections_.effort_limits[j];
-    double& effort = effort_[static_cast<Index>(j)];
-    saturated = saturated || std::abs(effort) > limit;
-    effort = std::clamp(effort, -limit, limit);
+  const Status s = forward_dynamics_(ws_, q_, v_, left_, a_);
+  for (std::size_t j = 0; j < drives_.size(); ++j) ws_.bodies[body_[j]].rotor = rotor_[j];
+  return s;
+}
+
+/// Notes what the drives give. Those that would give more than they have give just that instead;
+/// true if there are any, as the step has to be computed anew then. Within a step a drive comes
+/// to its limit once, so that this ends.
+bool SimulatedRobot::saturate(double h) noexcept {
+  bool anew = false;
+  for (std::size_t j = 0; j < drives_.size(); ++j) {
+    const auto i = static_cast<Index>(j);
+    const Force& f = drives_[j];
+    const double v = v_[i] + h * a_[i];
+    const double wanted = f.push - (f.D + h * f.K) * v;
+    effort_[i] = std::clamp(wanted, -limit_[j], limit_[j]);
+    if (effort_[i] == wanted) continue;
+    drives_[j] = {effort_[i]};
+    at_limit_[j] = true;
+    saturated_ = true;
+    anew = true;
   }
-  if (saturated) ++saturated_cycles_;
+  if (anew) return true;
+  for (std::size_t j = 0; j < drives_.size(); ++j) {
+    const auto i = static_cast<Index>(j);
+    if (now_.drives[j] == Drive::velocity && !at_limit_[j])
+      target_[i] = std::clamp(target_[i] + h * now_.velocity[i], lower_[i], upper_[i]);
+  }
+  return false;
 }
 
 void SimulatedRobot::measure() noexcept {

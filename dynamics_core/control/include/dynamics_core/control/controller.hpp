@@ -68,6 +68,11 @@ class Controller {
   /// measurement that cannot be used is counted and leaves the controller inactive. In any other
   /// state: nothing.
   State activate(const Measurement& measurement) noexcept;
+  /// As activate(), but goes on where deactivate() left off: at rest at the last reference
+  /// position, without a soft start, the effort from the last one. For a controller that leaves the
+  /// loop for a cycle or two, as it does when the source of its references changes. After a
+  /// reset(): as activate().
+  State resume(const Measurement& measurement) noexcept;
   /// Effort 0 from the next update() on. A fault stays a fault.
   State deactivate() noexcept;
   /// The only way out of a fault, and the only thing that clears the counts. Leaves the controller
@@ -120,6 +125,7 @@ class Controller {
   [[nodiscard]] bool usable(const Measurement& measurement) const noexcept;
   void take(const Measurement& measurement) noexcept;
   void take_others(const View& others) noexcept;
+  [[nodiscard]] bool may_start(const Measurement& measurement) noexcept;
   void compare() noexcept;
   [[nodiscard]] Status run_law() noexcept;
   void limit(double step) noexcept;
@@ -159,18 +165,20 @@ class Controller {
   EventCounts counts_;
   Event fault_cause_ = Event::bad_result;
   std::vector<LimitReport> limits_;
-  int bad_cycles_ = 0;  ///< in a row
+  int bad_cycles_ = 0;     ///< in a row
+  bool left_off_ = false;  ///< deactivated, with what resume() needs still there
 
   ReferenceKeeper reference_;
   Derivative velocity_estimate_;
   Ramp start_ramp_;
   PayloadRamp payload_ramp_;
 
-  Eigen::VectorXd q_, v_, e_, ed_;  ///< n
-  Eigen::VectorXd integral_;        ///< ∫ i e dt, so that a new gain i makes no step
-  Eigen::VectorXd effort_;          ///< of the law, before ramp and limits
-  Command last_;                    ///< the last safe command
-  Eigen::VectorXd model_q_;         ///< nq
+  Eigen::VectorXd q_, v_, e_, ed_;   ///< n
+  Eigen::VectorXd integral_;         ///< ∫ i e dt, so that a new gain i makes no step
+  Eigen::VectorXd effort_;           ///< of the law, before ramp and limits
+  Command last_;                     ///< the last safe command
+  Eigen::VectorXd effort_left_off_;  ///< the last before deactivation
+  Eigen::VectorXd model_q_;          ///< nq
   Eigen::VectorXd model_v_, model_a_, model_v_r_, model_effort_;  ///< nv; zero for other joints
   Eigen::VectorXd v_r_, a_r_;                                     ///< n
 };

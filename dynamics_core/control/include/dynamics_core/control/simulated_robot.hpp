@@ -9,6 +9,8 @@
 ///       controller.update({robot.measured_position(), robot.measured_velocity()}, ...);
 ///       robot.cycle(command.effort, dt);
 ///     }
+///
+/// Drives may also have loops of their own, and brakes; see Drive.
 
 #include <Eigen/Core>
 #include <cstdint>
@@ -31,6 +33,40 @@ struct Imperfections {
   std::uint64_t seed = 1;             ///< of the noise
 };
 
+/// What a drive makes of its command. q, v: where the joint is and how fast; all loops act at the
+/// end of a step, so that they are stable however stiff.
+enum class Drive : unsigned char {
+  brake,     ///< nothing; the brake holds the joint where it is
+  effort,    ///< effort
+  velocity,  ///< effort + d (velocity − v) + p ∫ (velocity − v) dt
+  position,  ///< effort + d (velocity − v) + p (position − q)
+};
+
+/// A command to each drive, by degree of freedom. A drive reads what its kind needs.
+struct Setpoints {
+  explicit Setpoints(Eigen::Index nv)
+      : drives(static_cast<std::size_t>(nv), Drive::effort),
+        position(Eigen::VectorXd::Zero(nv)),
+        velocity(position),
+        effort(position) {}
+
+  std::vector<Drive> drives;
+  Eigen::VectorXd position;  ///< rad or m
+  Eigen::VectorXd velocity;  ///< rad/s or m/s
+  Eigen::VectorXd effort;    ///< N·m or N
+};
+
+/// Loops and stops are as strong as the inertia m asks that a joint moves where the robot starts,
+/// M's diagonal element: p = m ω², d = 2 m ω, ω = 2π frequency. They are critically damped there.
+struct Mechanics {
+  double servo_frequency = 50.0;  ///< Hz, of the drives' own loops
+  /// Stops at the limits of the positions. A joint that meets one at the speed v goes at most
+  /// v/(e ω) beyond, one that is pressed against it by the effort τ stays τ/(m ω²) beyond. Drives
+  /// do not aim beyond them.
+  bool joint_stops = false;
+  double stop_frequency = 150.0;  ///< Hz
+};
+
 /// The same robot with other mass properties and friction: mass and inertia of each link times its
 /// factor, viscous and Coulomb friction of each joint times its own. An empty list changes nothing.
 /// Throws ConfigError for a factor that is negative or not finite, or lists of the wrong size.
@@ -40,7 +76,8 @@ struct Imperfections {
 class SimulatedRobot {
  public:
   /// All joints have to have one degree of freedom. Throws ConfigError.
-  SimulatedRobot(const Model& model, const Imperfections& imperfections);
+  SimulatedRobot(const Model& model, const Imperfections& imperfections,
+                 const Mechanics& mechanics = {});
   SimulatedRobot(const SimulatedRobot&) = delete;
   SimulatedRobot& operator=(const SimulatedRobot&) = delete;
 
@@ -63,20 +100,29 @@ class SimulatedRobot {
   ///
   /// with D(v) = friction(v)/v at the old one. Such a step can slow a joint down to rest but not
   /// push it beyond, however stiff the friction; without friction it is the semi-implicit method
-  /// of Euler.
+  /// of Euler. The springs and dampers of stops and loops are taken at the new state likewise.
   [[nodiscard]] Status cycle(const Eigen::VectorXd& effort, double dt, int steps = 10) noexcept;
+  /// The same with drives that have loops.
+  [[nodiscard]] Status cycle(const Setpoints& setpoints, double dt, int steps = 10) noexcept;
 
   [[nodiscard]] const Eigen::VectorXd& position() const noexcept { return q_; }
   [[nodiscard]] const Eigen::VectorXd& velocity() const noexcept { return v_; }
   [[nodiscard]] const Eigen::VectorXd& measured_position() const noexcept { return measured_q_; }
   [[nodiscard]] const Eigen::VectorXd& measured_velocity() const noexcept { return measured_v_; }
-  /// What the drives gave in the last cycle.
+  /// In the last step; zero after start().
+  [[nodiscard]] const Eigen::VectorXd& acceleration() const noexcept { return a_; }
+  /// What the drives gave in the last step, their loops included. A brake is no drive.
   [[nodiscard]] const Eigen::VectorXd& effort() const noexcept { return effort_; }
   /// How many cycles the drives of at least one joint were at their limits.
   [[nodiscard]] std::uint64_t saturated_cycles() const noexcept { return saturated_cycles_; }
 
  private:
   using ForwardDynamics = decltype(Algorithms<double>::forward_dynamics);
+
+  /// A force that is linear in a joint's new state: push − D v − K (q − q_old).
+  struct Force {
+    double push = 0.0, D = 0.0, K = 0.0;
+  };
 
   /// a, as above, for steps of the length h.
   struct Acceleration {
@@ -86,20 +132,35 @@ class SimulatedRobot {
                                     VectorOut<double> a) noexcept;
   };
 
-  void drive(const Eigen::VectorXd& command) noexcept;
+  void receive(const Setpoints& setpoints) noexcept;
+  [[nodiscard]] Force drive(std::size_t j, double h) const noexcept;
+  [[nodiscard]] Force resistance(std::size_t j, double h) const noexcept;
+  [[nodiscard]] Status accelerate(double h) noexcept;
+  [[nodiscard]] bool saturate(double h) noexcept;
   void measure() noexcept;
 
   Workspace<double> ws_;
   Imperfections imperfections_;
+  Mechanics mechanics_;
   Friction<double> friction_;
-  Eigen::VectorXd q_, v_, measured_q_, measured_v_, effort_;
-  Eigen::VectorXd left_;  ///< what friction leaves of the effort
+  Eigen::VectorXd q_, v_, a_, measured_q_, measured_v_, effort_;
+  Eigen::VectorXd left_;     ///< what all that acts on the joints leaves of the effort
+  Eigen::VectorXd inertia_;  ///< by joint: what it moves at the start
+  Eigen::VectorXd target_;   ///< by joint: where a velocity loop wants it to be
+  Eigen::VectorXd lower_, upper_;
+  Eigen::MatrixXd M_;
   ForwardDynamics forward_dynamics_;
   simulation::FixedStep<double> stepper_;
   std::vector<std::size_t> body_;  ///< by joint: the one that it moves
   std::vector<double> rotor_;      ///< by joint: its reflected rotor inertia
-  Eigen::MatrixXd under_way_;      ///< commands on their way to the drives, one a column
-  Eigen::Index next_ = 0;          ///< the one to arrive next
+  std::vector<double> limit_;      ///< by joint: of its drive's effort
+  std::vector<Force> drives_, resistances_;
+  std::vector<bool> at_limit_;        ///< by joint: its drive gives all that it has in this step
+  bool saturated_ = false;            ///< a drive gave all that it has in this cycle
+  Setpoints plain_;                   ///< of a cycle with efforts only
+  Setpoints now_;                     ///< what the drives act on
+  std::vector<Setpoints> under_way_;  ///< to the drives
+  std::size_t next_ = 0;              ///< the one to arrive next
   std::mt19937_64 random_;
   std::normal_distribution<double> normal_;
   std::uint64_t saturated_cycles_ = 0;
