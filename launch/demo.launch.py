@@ -1,0 +1,156 @@
+"""
+A simulated robot follows a trajectory under a control law, and you see how well.
+
+    ros2 launch realtime_dynamics demo.launch.py
+    ros2 launch realtime_dynamics demo.launch.py mode:=pd
+    ros2 launch realtime_dynamics demo.launch.py robot:=/path/robot.urdf rviz:=true
+
+All that is needed beyond the URDF is made by demo_setup.py beside this file. `files:=DIRECTORY`
+keeps it: the URDF with its <ros2_control> block and the parameters of the controllers, to start
+your own from.
+"""
+
+import os
+import sys
+import tempfile
+
+import yaml
+from ament_index_python.packages import get_package_prefix, get_package_share_directory
+from launch import LaunchDescription
+from launch.actions import (
+    DeclareLaunchArgument, OpaqueFunction, RegisterEventHandler, Shutdown)
+from launch.conditions import IfCondition
+from launch.event_handlers import OnProcessExit
+from launch.substitutions import LaunchConfiguration
+from launch_ros.actions import Node
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import demo_setup  # noqa: E402
+
+PACKAGE = 'realtime_dynamics'
+
+ARGUMENTS = [
+    ('robot', 'panda', 'A URDF in config/robots by its name (panda, ur5e, puma560, two_arm_torso), or '
+                       'the path of yours'),
+    ('mode', 'feedforward', 'The control law: ' + ', '.join(demo_setup.MODES)),
+    ('controllers', '', 'A parameter file for the controllers, e.g. from config/, instead of one '
+                        'made for the robot; mode then says which interfaces the drives have'),
+    ('update_rate', '500', 'Cycles of the controller manager a second, Hz'),
+    ('start', '', 'Where the robot starts, rad or m: a number for each joint, with commas'),
+    ('travel_time', '', 'For one way of the trajectory, s; else by the velocity limits'),
+    ('hardware', '', 'Parameters of the simulated robot: name=value, with spaces'),
+    ('trajectory', 'true', 'Whether a trajectory is sent'),
+    ('tolerance', '0.0', 'Final error that is an error, rad or m; 0: none'),
+    ('once', 'false', 'End with the trajectory; the exit code tells whether the robot arrived'),
+    ('report', '', 'A file for the tracking errors, JSON'),
+    ('files', '', 'A directory that keeps the URDF and the parameters that were made'),
+    ('rviz', 'false', 'Show the robot in RViz'),
+]
+
+
+def generate_launch_description():
+    arguments = [
+        DeclareLaunchArgument(name, default_value=default, description=description)
+        for name, default, description in ARGUMENTS
+    ]
+    return LaunchDescription([*arguments, OpaqueFunction(function=demo)])
+
+
+def demo(context):
+    value = {name: LaunchConfiguration(name).perform(context) for name, _, _ in ARGUMENTS}
+    mode = value['mode']
+    if mode not in demo_setup.MODES:
+        raise demo_setup.SetupError(f'mode {mode} is none of {", ".join(demo_setup.MODES)}')
+
+    path = robot_file(value['robot'])
+    with open(path, encoding='utf-8') as file:
+        robot = demo_setup.read_robot(file.read())
+    start = start_positions(robot, value['start'])
+    goal = demo_setup.goal_of(robot, start)
+    travel_time = float(value['travel_time'] or demo_setup.travel_time(robot, start, goal))
+
+    directory = value['files'] or tempfile.mkdtemp(prefix='realtime_dynamics_')
+    os.makedirs(directory, exist_ok=True)
+    hardware = dict(item.split('=', 1) for item in value['hardware'].split())
+    urdf = demo_setup.with_ros2_control(robot, mode, start, hardware)
+    write(os.path.join(directory, 'robot.urdf'), urdf)
+    controllers = value['controllers']
+    if not controllers:
+        update_rate = int(value['update_rate'])
+        dynamics = os.path.join(get_package_prefix(PACKAGE), 'lib', PACKAGE, 'dynamics')
+        gains = demo_setup.gains_of(robot, path, mode, start, update_rate, dynamics)
+        parameters = demo_setup.controller_parameters(robot, mode, gains, update_rate)
+        controllers = os.path.join(directory, 'controllers.yaml')
+        write(controllers, yaml.safe_dump(parameters, sort_keys=False))
+
+    names = ['joint_state_broadcaster', 'feedforward_controller']
+    if demo_setup.moves(mode):
+        names.append('joint_trajectory_controller')
+    spawner = Node(
+        package='controller_manager', executable='spawner', output='screen',
+        arguments=[*names, '--activate-as-group', '--controller-manager-timeout', '60',
+                   '--service-call-timeout', '30', '--switch-timeout', '30'])
+    actions = [
+        Node(package='robot_state_publisher', executable='robot_state_publisher',
+             parameters=[{'robot_description': urdf}]),
+        Node(package='controller_manager', executable='ros2_control_node', output='both',
+             parameters=[controllers], on_exit=Shutdown()),
+        spawner,
+        Node(package=PACKAGE, executable='dynamics_server', output='both'),
+        Node(package='rviz2', executable='rviz2', condition=IfCondition(value['rviz']),
+             arguments=['-d', os.path.join(share(), 'config', 'demo.rviz'), '-f', robot.root]),
+    ]
+    if value['trajectory'] == 'true':
+        target = {'joints': robot.joint_names, 'goal': goal} if demo_setup.moves(mode) else {}
+        trajectory = Node(
+            package=PACKAGE, executable='demo_trajectory.py', output='screen',
+            parameters=[{**target, 'travel_time': travel_time, 'report': value['report'],
+                         'tolerance': float(value['tolerance'])}])
+        actions.append(after(spawner, [trajectory], 'the controllers could not be started'))
+        if value['once'] == 'true':
+            done = Shutdown(reason='the trajectory is done')
+            actions.append(after(trajectory, [done], 'the robot did not arrive'))
+    return actions
+
+
+def robot_file(robot):
+    """Return the path of a robot that was named or given by its path."""
+    if os.path.isfile(robot):
+        return robot
+    path = os.path.join(share(), 'config', 'robots', robot + '.urdf')
+    if not os.path.isfile(path):
+        raise demo_setup.SetupError(
+            f'robot {robot}: neither a file nor the name of one in {os.path.dirname(path)}')
+    return path
+
+
+def start_positions(robot, text):
+    if not text:
+        return demo_setup.start_of(robot)
+    start = [float(number) for number in text.split(',')]
+    if len(start) != len(robot.joints):
+        raise demo_setup.SetupError(
+            f'start has {len(start)} numbers, but {robot.name} has {len(robot.joints)} joints: '
+            + ', '.join(robot.joint_names))
+    return start
+
+
+def after(process, actions, failure):
+    """Go on when a process has done its work, and end the launch with an error when it has not."""
+    def go_on(event, context):
+        if event.returncode == 0:
+            return actions
+        if context.is_shutdown:
+            return []
+        raise RuntimeError(failure)
+
+    return RegisterEventHandler(OnProcessExit(target_action=process, on_exit=go_on))
+
+
+def write(path, text):
+    with open(path, 'w', encoding='utf-8') as file:
+        file.write(text)
+
+
+def share():
+    return get_package_share_directory(PACKAGE)
