@@ -95,21 +95,6 @@ void require(bool holds, const std::string& parameter, double value, const char*
   if (!holds) throw ConfigError(parameter, text(value), remedy);
 }
 
-void check_gains(const std::string& joint, const Gains& gains, Mode mode) {
-  const std::string prefix = "gains." + joint + ".";
-  constexpr const char* remedy = "give a finite number, not below zero";
-  const auto good = [](double x) { return std::isfinite(x) && x >= 0.0; };
-  require(good(gains.p), prefix + "p", gains.p, remedy);
-  require(good(gains.d), prefix + "d", gains.d, remedy);
-  require(good(gains.i), prefix + "i", gains.i, remedy);
-  require(gains.i_clamp >= 0.0, prefix + "i_clamp", gains.i_clamp,
-          "give a number not below zero; infinity for no bound");
-  if (!usable(gains, mode))
-    throw ConfigError(prefix + "i", text(gains.i),
-                      std::string("mode ") + to_string(mode) +
-                          " has no integral; set it to zero or use computed_torque");
-}
-
 void check_friction(const std::string& joint, const JointFriction& friction) {
   const std::string prefix = "friction." + joint + ".";
   const auto check = [&](const char* name, double x) {
@@ -227,6 +212,21 @@ double JointFriction::effort(double v) const noexcept {
     dry += (breakaway - coulomb) * std::exp(-x * x);
   }
   return dry * v / std::sqrt(v * v + transition * transition) + viscous * v;
+}
+
+void check_gains(const std::string& joint, const Gains& gains, Mode mode) {
+  const std::string prefix = "gains." + joint + ".";
+  constexpr const char* remedy = "give a finite number, not below zero";
+  const auto good = [](double x) { return std::isfinite(x) && x >= 0.0; };
+  require(good(gains.p), prefix + "p", gains.p, remedy);
+  require(good(gains.d), prefix + "d", gains.d, remedy);
+  require(good(gains.i), prefix + "i", gains.i, remedy);
+  require(gains.i_clamp >= 0.0, prefix + "i_clamp", gains.i_clamp,
+          "give a number not below zero; infinity for no bound");
+  if (!usable(gains, mode))
+    throw ConfigError(prefix + "i", text(gains.i),
+                      std::string("mode ") + to_string(mode) +
+                          " has no integral; set it to zero or use computed_torque");
 }
 
 Config resolve(const Model& model, Config config) {

@@ -116,6 +116,9 @@ struct Config {
 /// A configuration with every list filled in: one element per joint. Throws ConfigError.
 [[nodiscard]] Config resolve(const Model& model, Config config);
 
+/// Throws ConfigError for gains of a joint that are not usable().
+void check_gains(const std::string& joint, const Gains& gains, Mode mode);
+
 /// Finite, none negative, and i only in a law that integrates.
 [[nodiscard]] bool usable(const Gains& gains, Mode mode) noexcept;
 

@@ -95,6 +95,7 @@ class Controller {
   // --- what it did -------------------------------------------------------------------------------
   [[nodiscard]] State state() const noexcept { return state_; }
   [[nodiscard]] std::uint64_t count(Event event) const noexcept { return counts_[event]; }
+  [[nodiscard]] const EventCounts& counts() const noexcept { return counts_; }
   /// What led to the fault; meaningful in State::fault.
   [[nodiscard]] Event fault_cause() const noexcept { return fault_cause_; }
   /// By joint.

@@ -1,0 +1,74 @@
+# The ROS 2 layer. Included by the root, so that what it exports reaches ament_package().
+
+foreach(package IN ITEMS
+    ament_index_cpp control_msgs controller_interface diagnostic_msgs diagnostic_updater
+    generate_parameter_library geometry_msgs hardware_interface lifecycle_msgs pluginlib
+    rclcpp rclcpp_components rclcpp_lifecycle realtime_tools rosidl_default_generators sensor_msgs
+    std_msgs std_srvs trajectory_msgs)
+  find_package(${package} REQUIRED)
+endforeach()
+set(ros ${PROJECT_SOURCE_DIR}/dynamics_ros)
+
+# --- messages and services ------------------------------------------------------------------------
+file(GLOB interfaces RELATIVE ${ros} CONFIGURE_DEPENDS ${ros}/msg/*.msg ${ros}/srv/*.srv)
+list(TRANSFORM interfaces PREPEND ${ros}:)
+rosidl_generate_interfaces(${PROJECT_NAME} ${interfaces}
+  DEPENDENCIES geometry_msgs sensor_msgs std_msgs)
+rosidl_get_typesupport_target(interface_library ${PROJECT_NAME} rosidl_typesupport_cpp)
+
+# --- libraries ------------------------------------------------------------------------------------
+# Nobody links these: they are loaded by name.
+
+# Generated code does not have to pass our warnings.
+function(without_warnings)
+  foreach(library IN LISTS ARGN)
+    set_target_properties(${library} PROPERTIES INTERFACE_SYSTEM_INCLUDE_DIRECTORIES
+      $<TARGET_PROPERTY:${library},INTERFACE_INCLUDE_DIRECTORIES>)
+  endforeach()
+endfunction()
+without_warnings(${interface_library})
+
+# ros_library(NAME SOURCES ... LINK ...)
+function(ros_library name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LINK")
+  list(TRANSFORM arg_SOURCES PREPEND ${ros}/src/)
+  add_library(${name} SHARED ${arg_SOURCES})
+  target_include_directories(${name} PUBLIC ${ros}/include)
+  target_link_libraries(${name}
+    PUBLIC dynamics_core ${interface_library} ${arg_LINK} PRIVATE realtime_dynamics_warnings)
+  install(TARGETS ${name} DESTINATION lib)
+endfunction()
+
+generate_parameter_library(feedforward_controller_parameters
+  dynamics_ros/src/feedforward_controller_parameters.yaml)
+without_warnings(feedforward_controller_parameters)
+ros_library(feedforward_controller
+  SOURCES feedforward_controller.cpp feedforward_settings.cpp
+  LINK feedforward_controller_parameters controller_interface::controller_interface
+    diagnostic_updater::diagnostic_updater hardware_interface::hardware_interface
+    pluginlib::pluginlib rclcpp::rclcpp rclcpp_lifecycle::rclcpp_lifecycle
+    realtime_tools::realtime_tools ${control_msgs_TARGETS} ${trajectory_msgs_TARGETS})
+pluginlib_export_plugin_description_file(
+  controller_interface dynamics_ros/feedforward_controller.xml)
+
+ros_library(simulated_system
+  SOURCES simulated_system.cpp
+  LINK hardware_interface::hardware_interface pluginlib::pluginlib rclcpp::rclcpp
+    rclcpp_lifecycle::rclcpp_lifecycle realtime_tools::realtime_tools ${std_srvs_TARGETS})
+pluginlib_export_plugin_description_file(hardware_interface dynamics_ros/simulated_system.xml)
+
+generate_parameter_library(dynamics_server_parameters
+  dynamics_ros/src/dynamics_server_parameters.yaml)
+without_warnings(dynamics_server_parameters)
+file(GLOB server_sources RELATIVE ${ros}/src CONFIGURE_DEPENDS ${ros}/src/dynamics_server*.cpp)
+ros_library(dynamics_server_component
+  SOURCES ${server_sources}
+  LINK dynamics_server_parameters rclcpp::rclcpp rclcpp_components::component
+    ${geometry_msgs_TARGETS} ${sensor_msgs_TARGETS} ${std_msgs_TARGETS} ${trajectory_msgs_TARGETS})
+rclcpp_components_register_node(dynamics_server_component
+  PLUGIN realtime_dynamics::DynamicsServer
+  EXECUTABLE dynamics_server
+  EXECUTOR MultiThreadedExecutor)
+
+install(DIRECTORY launch DESTINATION share/${PROJECT_NAME})
+ament_export_dependencies(geometry_msgs rosidl_default_runtime sensor_msgs std_msgs)

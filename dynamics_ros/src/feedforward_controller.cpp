@@ -1,0 +1,570 @@
+#include "realtime_dynamics/feedforward_controller.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <hardware_interface/types/hardware_interface_type_values.hpp>
+#include <limits>
+#include <pluginlib/class_list_macros.hpp>
+#include <stdexcept>
+#include <thread>
+
+#include "dynamics_core/load.hpp"
+#include "feedforward_settings.hpp"
+#include "payload_request.hpp"
+
+namespace realtime_dynamics {
+
+using controller_interface::interface_configuration_type;
+using controller_interface::InterfaceConfiguration;
+using controller_interface::return_type;
+using dynamics_core::Status;
+using dynamics_core::control::all_events;
+using dynamics_core::control::Event;
+using dynamics_core::control::Gains;
+using dynamics_core::control::Measurement;
+using dynamics_core::control::Mode;
+using dynamics_core::control::State;
+using dynamics_core::control::View;
+using hardware_interface::CommandInterface;
+using hardware_interface::HW_IF_ACCELERATION;
+using hardware_interface::HW_IF_EFFORT;
+using hardware_interface::HW_IF_POSITION;
+using hardware_interface::HW_IF_VELOCITY;
+
+namespace {
+
+constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+constexpr std::array<const char*, 3> reference_types = {HW_IF_POSITION, HW_IF_VELOCITY,
+                                                        HW_IF_ACCELERATION};
+
+/// Index of the interface of this name, −1 where there is none.
+template <class Interfaces>
+[[nodiscard]] int find(const Interfaces& interfaces, const std::string& name) {
+  for (std::size_t i = 0; i < interfaces.size(); ++i)
+    if (interfaces[i].get_name() == name) return static_cast<int>(i);
+  return -1;
+}
+
+[[nodiscard]] bool all_found(const std::vector<int>& indices) {
+  return std::none_of(indices.begin(), indices.end(), [](int i) { return i < 0; });
+}
+
+[[nodiscard]] View measured(const Eigen::VectorXd& values, bool there) noexcept {
+  return there ? View(values) : View();
+}
+
+void copy(const Eigen::VectorXd& from, std::vector<double>& to) noexcept {
+  std::copy(from.begin(), from.end(), to.begin());
+}
+
+}  // namespace
+
+// --- Life cycle ----------------------------------------------------------------------------------
+
+FeedforwardController::CallbackReturn FeedforwardController::on_init() {
+  try {
+    param_listener_ = std::make_shared<feedforward_controller::ParamListener>(get_node());
+  } catch (const std::exception& error) {
+    RCLCPP_ERROR(get_node()->get_logger(), "Parameters: %s", error.what());
+    return CallbackReturn::ERROR;
+  }
+  params_ = param_listener_->get_params();
+  // Callbacks are called from the last to the first: this one comes before the listener takes over.
+  parameter_check_ = get_node()->add_on_set_parameters_callback(
+      [this](const std::vector<rclcpp::Parameter>& changes) { return check_parameters(changes); });
+  return CallbackReturn::SUCCESS;
+}
+
+FeedforwardController::CallbackReturn FeedforwardController::on_configure(
+    const rclcpp_lifecycle::State& /*previous*/) {
+  try {
+    configure();
+    create_interfaces();
+  } catch (const std::exception& error) {
+    RCLCPP_ERROR(get_node()->get_logger(), "%s", error.what());
+    return CallbackReturn::FAILURE;
+  }
+  return CallbackReturn::SUCCESS;
+}
+
+void FeedforwardController::configure() {
+  if (get_robot_description().empty())
+    throw std::runtime_error(
+        "robot_description is empty: start robot_state_publisher, or whatever else publishes the "
+        "URDF to the controller manager");
+  params_ = param_listener_->get_params();
+  model_ = dynamics_core::load_urdf_string(get_robot_description(), model_options(params_));
+  for (const std::string& warning : model_->warnings)
+    RCLCPP_WARN(get_node()->get_logger(), "%s", warning.c_str());
+  controller_.emplace(*model_, control_config(params_, *model_));
+  command_ = controller_->make_command();
+
+  Changes changes;
+  changes.loads.resize(model_->links.size());
+  if (!params_.payload.link.empty()) {
+    const auto load = payload(params_);
+    const int link = checked_payload(*model_, params_.payload.link, load);
+    changes.loads[static_cast<std::size_t>(link)] = {load, 0.0, true};
+    changes.fresh_load = true;
+  }
+  changes_.set(changes);
+  take_parameters(params_);
+  param_listener_->setUserCallback([this](const Params& params) { take_parameters(params); });
+
+  const Eigen::Index n = controller_->size();
+  for (Eigen::VectorXd* values : {&position_, &velocity_, &reference_position_,
+                                  &reference_velocity_, &reference_acceleration_})
+    values->setConstant(n, nan);
+  others_.setConstant(static_cast<Eigen::Index>(controller_->other_joints().size()), nan);
+  last_cycle_ = {};
+  Report report;
+  report.limits = controller_->limits();
+  report_.set(report);
+}
+
+void FeedforwardController::create_interfaces() {
+  const auto n = static_cast<std::size_t>(controller_->size());
+  const std::vector<double> unknown(n, nan);
+  TopicReference none;
+  for (std::vector<double>* part : {&none.position, &none.velocity, &none.acceleration})
+    part->reserve(n);
+  topic_reference_.set(none);
+  auto latest = rclcpp::SystemDefaultsQoS();
+  latest.keep_last(1).best_effort();
+  reference_subscription_ = get_node()->create_subscription<ReferenceMsg>(
+      "~/reference", latest, [this](const ReferenceMsg& message) { on_reference(message); });
+
+  payload_service_ = get_node()->create_service<SetPayload>(
+      "~/set_payload",
+      [this](const SetPayload::Request::SharedPtr request,
+             SetPayload::Response::SharedPtr response) { on_set_payload(*request, *response); });
+
+  state_message_ = StateMsg();
+  state_message_.joint_names = controller_->joints();
+  state_message_.reference.positions = unknown;
+  state_message_.reference.velocities = unknown;
+  state_message_.reference.accelerations = unknown;
+  state_message_.feedback.positions = unknown;
+  state_message_.feedback.velocities = unknown;
+  state_message_.error.positions = unknown;
+  state_message_.error.velocities = unknown;
+  state_message_.output.effort = unknown;
+  if (controller_->config().mode == Mode::pass_through) {
+    state_message_.output.positions = unknown;
+    state_message_.output.velocities = unknown;
+  }
+  state_message_.speed_scaling_factor = 1.0;
+  if (params_.state_publish_rate > 0.0) {
+    state_publisher_ = std::make_unique<realtime_tools::RealtimePublisher<StateMsg>>(
+        get_node()->create_publisher<StateMsg>("~/controller_state", rclcpp::SystemDefaultsQoS()));
+    // The publisher's own copy of the message takes its memory with the first one, so that the
+    // control loop does not have to.
+    while (!state_publisher_->try_publish(state_message_))
+      std::this_thread::sleep_for(std::chrono::microseconds(100));
+  }
+
+  diagnostics_ = std::make_unique<diagnostic_updater::Updater>(get_node());
+  diagnostics_->setHardwareID(model_->name);
+  diagnostics_->add("control law", [this](diagnostic_updater::DiagnosticStatusWrapper& status) {
+    diagnose(status);
+  });
+}
+
+FeedforwardController::CallbackReturn FeedforwardController::on_activate(
+    const rclcpp_lifecycle::State& /*previous*/) {
+  if (!find_state_interfaces()) return CallbackReturn::FAILURE;
+  take_changes();
+  try {
+    read_states();
+  } catch (const std::exception& error) {  // an interface that holds no floating-point number
+    RCLCPP_ERROR(get_node()->get_logger(), "State interfaces: %s", error.what());
+    return CallbackReturn::FAILURE;
+  }
+  // ros2_control switches a controller off and on again, within a cycle, when the controller before
+  // it in the chain comes or goes. Then the effort has to stay up.
+  const std::chrono::duration<double> away = Clock::now() - last_cycle_;
+  const bool restart = away.count() <= params_.max_period && controller_->state() != State::fault;
+  if (!restart) {
+    controller_->reset();
+    compute_times_.clear();
+    failed_writes_ = 0;
+  }
+  const Measurement measurement{position_, measured(velocity_, has_velocities_), others_};
+  const State state =
+      restart ? controller_->resume(measurement) : controller_->activate(measurement);
+  report();
+  if (state == State::inactive) {
+    for (Eigen::Index j = 0; j < controller_->size(); ++j)
+      if (!std::isfinite(position_[j] + (has_velocities_ ? velocity_[j] : 0.0)))
+        RCLCPP_ERROR(get_node()->get_logger(),
+                     "Joint '%s' measures position %g and velocity %g: both must be finite before "
+                     "the controller can start; is the hardware active?",
+                     controller_->joints()[static_cast<std::size_t>(j)].c_str(), position_[j],
+                     velocity_[j]);
+    return CallbackReturn::FAILURE;
+  }
+  topic_reference_.set([](TopicReference& reference) { reference.fresh = false; });
+  fresh_reference_ = false;
+  since_published_ = std::numeric_limits<double>::infinity();
+  write_references(restart);
+  return CallbackReturn::SUCCESS;
+}
+
+FeedforwardController::CallbackReturn FeedforwardController::on_deactivate(
+    const rclcpp_lifecycle::State& /*previous*/) {
+  if (controller_->deactivate() == State::fault)
+    RCLCPP_ERROR(get_node()->get_logger(),
+                 "Stopped by a fault: %s. Activate the controller again once its cause is gone.",
+                 to_string(controller_->fault_cause()));
+  read_states();
+  const Measurement measurement{position_, measured(velocity_, has_velocities_), others_};
+  (void)controller_->update(measurement, {}, 0.0, command_);  // not active: effort 0
+  write_commands();
+  write_references(false);
+  report();
+  return CallbackReturn::SUCCESS;
+}
+
+FeedforwardController::CallbackReturn FeedforwardController::on_cleanup(
+    const rclcpp_lifecycle::State& /*previous*/) {
+  param_listener_->clearUserCallback();
+  diagnostics_.reset();
+  state_publisher_.reset();
+  payload_service_.reset();
+  reference_subscription_.reset();
+  controller_.reset();
+  model_.reset();
+  return CallbackReturn::SUCCESS;
+}
+
+FeedforwardController::CallbackReturn FeedforwardController::on_error(
+    const rclcpp_lifecycle::State& previous) {
+  return on_cleanup(previous);
+}
+
+// --- Interfaces ----------------------------------------------------------------------------------
+
+std::vector<std::string> FeedforwardController::command_interface_types() const {
+  if (params_.mode == to_string(Mode::pass_through))
+    return {HW_IF_POSITION, HW_IF_VELOCITY, HW_IF_EFFORT};
+  return {HW_IF_EFFORT};
+}
+
+InterfaceConfiguration FeedforwardController::command_interface_configuration() const {
+  InterfaceConfiguration out{interface_configuration_type::INDIVIDUAL, {}};
+  for (const std::string& type : command_interface_types())
+    for (const std::string& joint : params_.joints) out.names.push_back(joint + "/" + type);
+  return out;
+}
+
+/// Velocities, and positions of joints that are not commanded, are used where they are there.
+InterfaceConfiguration FeedforwardController::state_interface_configuration() const {
+  InterfaceConfiguration out{interface_configuration_type::INDIVIDUAL_BEST_EFFORT, {}};
+  for (const char* type : {HW_IF_POSITION, HW_IF_VELOCITY})
+    for (const std::string& joint : params_.joints) out.names.push_back(joint + "/" + type);
+  if (controller_)
+    for (const std::string& joint : controller_->other_joints())
+      out.names.push_back(joint + "/" + HW_IF_POSITION);
+  return out;
+}
+
+bool FeedforwardController::find_state_interfaces() {
+  const auto indices = [this](const std::vector<std::string>& joints, const char* type) {
+    std::vector<int> out;
+    for (const std::string& joint : joints)
+      out.push_back(find(state_interfaces_, joint + "/" + type));
+    return out;
+  };
+  position_states_ = indices(controller_->joints(), HW_IF_POSITION);
+  velocity_states_ = indices(controller_->joints(), HW_IF_VELOCITY);
+  other_states_ = indices(controller_->other_joints(), HW_IF_POSITION);
+  has_velocities_ = all_found(velocity_states_);
+  for (std::size_t j = 0; j < position_states_.size(); ++j)
+    if (position_states_[j] < 0)
+      RCLCPP_ERROR(get_node()->get_logger(),
+                   "State interface '%s/%s' is not there: add it to the joint in the URDF's "
+                   "ros2_control tag",
+                   controller_->joints()[j].c_str(), HW_IF_POSITION);
+  return all_found(position_states_);
+}
+
+std::vector<CommandInterface::SharedPtr>
+FeedforwardController::on_export_reference_interfaces_list() {
+  std::vector<CommandInterface::SharedPtr> out;
+  for (const char* type : reference_types)
+    for (const std::string& joint : params_.joints) {
+      out.push_back(std::make_shared<CommandInterface>(
+          std::string(get_node()->get_name()) + "/" + joint, type));
+      (void)out.back()->set_value(nan);
+    }
+  return out;
+}
+
+// --- Requests from outside -----------------------------------------------------------------------
+
+rcl_interfaces::msg::SetParametersResult FeedforwardController::check_parameters(
+    const std::vector<rclcpp::Parameter>& parameters) const {
+  rcl_interfaces::msg::SetParametersResult result;
+  result.successful = true;
+  const auto mode = *dynamics_core::control::find_mode(params_.mode);
+  try {
+    for (const rclcpp::Parameter& parameter : parameters) {
+      const std::string& name = parameter.get_name();
+      const std::size_t dot = name.rfind('.');
+      if (name.rfind("gains.", 0) == 0 && dot > 6 &&
+          parameter.get_type() == rclcpp::ParameterType::PARAMETER_DOUBLE) {
+        Gains gains;
+        const std::string gain = name.substr(dot + 1);
+        (gain == "p"   ? gains.p
+         : gain == "d" ? gains.d
+         : gain == "i" ? gains.i
+                       : gains.i_clamp) = parameter.as_double();
+        check_gains(name.substr(6, dot - 6), gains, mode);
+      }
+      if (name == "gravity" && parameter.get_type() == rclcpp::PARAMETER_DOUBLE_ARRAY)
+        for (const double x : parameter.as_double_array())
+          if (!std::isfinite(x))
+            throw dynamics_core::control::ConfigError("gravity", std::to_string(x),
+                                                      "give three finite numbers in m/s²");
+    }
+  } catch (const dynamics_core::control::ConfigError& error) {
+    result.successful = false;
+    result.reason = error.what();
+  }
+  return result;
+}
+
+void FeedforwardController::take_parameters(const Params& params) {
+  const std::vector<Gains> gains = joint_gains(params);
+  changes_.set([&](Changes& changes) {
+    changes.gains = gains;
+    changes.gravity = gravity(params);
+    changes.fresh_parameters = true;
+  });
+}
+
+void FeedforwardController::on_reference(const ReferenceMsg& message) {
+  if (is_in_chained_mode()) {
+    RCLCPP_WARN_THROTTLE(get_node()->get_logger(), *get_node()->get_clock(), 1000,
+                         "~/reference is ignored while another controller commands this one");
+    return;
+  }
+  const std::size_t n = params_.joints.size();
+  const auto fits = [&](const char* field, const std::vector<double>& values) {
+    if (values.empty() || values.size() == n) return true;
+    RCLCPP_ERROR_THROTTLE(get_node()->get_logger(), *get_node()->get_clock(), 1000,
+                          "~/reference: %s has %zu elements; give none, or %zu in the order of the "
+                          "parameter joints. The message is dropped.",
+                          field, values.size(), n);
+    return false;
+  };
+  if (!fits("positions", message.positions) || !fits("velocities", message.velocities) ||
+      !fits("accelerations", message.accelerations))
+    return;
+  if (!message.effort.empty()) {
+    RCLCPP_ERROR_THROTTLE(get_node()->get_logger(), *get_node()->get_clock(), 1000,
+                          "~/reference: effort has %zu elements; leave it empty, the controller "
+                          "computes it. The message is dropped.",
+                          message.effort.size());
+    return;
+  }
+  topic_reference_.set([&](TopicReference& reference) {
+    reference.position = message.positions;
+    reference.velocity = message.velocities;
+    reference.acceleration = message.accelerations;
+    reference.fresh = true;
+  });
+}
+
+void FeedforwardController::on_set_payload(const SetPayload::Request& request,
+                                           SetPayload::Response& response) {
+  try {
+    const auto load = payload_of(request);
+    const int link = checked_payload(*model_, request.link, load);
+    if (!std::isfinite(request.transition_time) || request.transition_time < 0.0)
+      throw dynamics_core::control::ConfigError("transition_time",
+                                                std::to_string(request.transition_time),
+                                                "give a finite time in s, not below zero");
+    changes_.set([&](Changes& changes) {
+      changes.loads[static_cast<std::size_t>(link)] = {load, request.transition_time, true};
+      changes.fresh_load = true;
+    });
+    response.success = true;
+  } catch (const dynamics_core::control::ConfigError& error) {
+    response.success = false;
+    response.message = error.what();
+  }
+}
+
+void FeedforwardController::diagnose(diagnostic_updater::DiagnosticStatusWrapper& status) {
+  using diagnostic_msgs::msg::DiagnosticStatus;
+  const Report now = report_.get();
+  std::uint64_t limited_cycles = 0;
+  for (const auto& limits : now.limits)
+    limited_cycles += limits.effort_limited_cycles + limits.rate_limited_cycles;
+
+  status.summary(DiagnosticStatus::OK, to_string(now.state));
+  if (limited_cycles > limited_cycles_reported_)
+    status.mergeSummary(DiagnosticStatus::WARN, "efforts are limited");
+  limited_cycles_reported_ = limited_cycles;
+  if (now.state == State::holding_command)
+    status.summary(DiagnosticStatus::WARN, "no usable state: repeats the last command");
+  if (now.state == State::fault)
+    status.summary(DiagnosticStatus::ERROR, std::string("fault: ") + to_string(now.fault_cause) +
+                                                "; activate again once its cause is gone");
+  status.add("state", to_string(now.state));
+  for (const Event event : all_events)
+    status.add(std::string("count of ") + to_string(event), now.events[event]);
+  status.add("count of failed writes", now.failed_writes);
+  for (std::size_t j = 0; j < now.limits.size(); ++j) {
+    const std::string& joint = params_.joints[j];
+    status.add("cycles at the effort limit, " + joint, now.limits[j].effort_limited_cycles);
+    status.add("cycles at the effort rate limit, " + joint, now.limits[j].rate_limited_cycles);
+  }
+  status.add("cycles", compute_times_.count());
+  status.addf("compute time p99 (us)", "%.1f", 1e6 * compute_times_.quantile(0.99));
+  status.addf("compute time max (us)", "%.1f", 1e6 * compute_times_.max());
+}
+
+// --- The cycle -----------------------------------------------------------------------------------
+
+return_type FeedforwardController::update_reference_from_subscribers(
+    const rclcpp::Time& /*time*/, const rclcpp::Duration& /*period*/) {
+  fresh_reference_ = false;
+  (void)topic_reference_.try_set([this](TopicReference& reference) {
+    fresh_reference_ = reference.fresh;
+    reference.fresh = false;
+    if (!fresh_reference_) return;
+    const auto n = static_cast<std::size_t>(controller_->size());
+    const std::vector<double>* const parts[] = {&reference.position, &reference.velocity,
+                                                &reference.acceleration};
+    for (std::size_t t = 0; t < reference_types.size(); ++t)
+      for (std::size_t j = 0; j < n; ++j)
+        (void)ordered_exported_reference_interfaces_[t * n + j]->set_value(
+            parts[t]->empty() ? nan : (*parts[t])[j]);
+  });
+  return return_type::OK;
+}
+
+return_type FeedforwardController::update_and_write_commands(const rclcpp::Time& time,
+                                                             const rclcpp::Duration& period) {
+  const Clock::time_point start = Clock::now();
+  last_cycle_ = start;
+  take_changes();
+  read_states();
+  read_references();
+  const bool fresh = is_in_chained_mode() || fresh_reference_;
+  const State state = controller_->update(
+      {position_, measured(velocity_, has_velocities_), others_},
+      {reference_position_, reference_velocity_, reference_acceleration_, fresh}, period.seconds(),
+      command_);
+  write_commands();
+  publish_state(time, period.seconds());
+  compute_times_.add(std::chrono::nanoseconds(Clock::now() - start).count());
+  report();
+  return state == State::fault ? return_type::ERROR : return_type::OK;
+}
+
+void FeedforwardController::take_changes() {
+  (void)changes_.try_set([this](Changes& changes) {
+    if (changes.fresh_parameters) {
+      changes.fresh_parameters = false;
+      for (std::size_t j = 0; j < changes.gains.size(); ++j)
+        (void)controller_->set_gains(static_cast<Eigen::Index>(j), changes.gains[j]);
+      (void)controller_->set_gravity(changes.gravity);
+    }
+    if (!changes.fresh_load) return;
+    changes.fresh_load = false;
+    for (std::size_t i = 0; i < changes.loads.size(); ++i) {
+      Changes::Load& load = changes.loads[i];
+      if (!load.fresh) continue;
+      load.fresh = false;
+      (void)controller_->set_payload(static_cast<int>(i), load.payload, load.transition_time);
+    }
+  });
+}
+
+void FeedforwardController::read_states() {
+  const auto read = [this](const std::vector<int>& indices, Eigen::VectorXd& values) {
+    for (std::size_t j = 0; j < indices.size(); ++j)
+      values[static_cast<Eigen::Index>(j)] =
+          indices[j] < 0 ? nan
+                         : state_interfaces_[static_cast<std::size_t>(indices[j])]
+                               .get_optional<double>()
+                               .value_or(nan);
+  };
+  read(position_states_, position_);
+  read(velocity_states_, velocity_);
+  read(other_states_, others_);
+}
+
+void FeedforwardController::read_references() {
+  const Eigen::Index n = controller_->size();
+  Eigen::VectorXd* const parts[] = {&reference_position_, &reference_velocity_,
+                                    &reference_acceleration_};
+  for (std::size_t t = 0; t < reference_types.size(); ++t)
+    for (Eigen::Index j = 0; j < n; ++j)
+      (*parts[t])[j] = ordered_exported_reference_interfaces_[t * static_cast<std::size_t>(n) +
+                                                              static_cast<std::size_t>(j)]
+                           ->get_optional<double>()
+                           .value_or(nan);
+}
+
+void FeedforwardController::write_commands() {
+  const auto n = static_cast<std::size_t>(controller_->size());
+  const auto write = [&](std::size_t first, const Eigen::VectorXd& values) {
+    for (std::size_t j = 0; j < n; ++j)
+      if (!command_interfaces_[first + j].set_value(values[static_cast<Eigen::Index>(j)]))
+        ++failed_writes_;
+  };
+  if (controller_->config().mode != Mode::pass_through) return write(0, command_.effort);
+  write(0, command_.position);
+  write(n, command_.velocity);
+  write(2 * n, command_.effort);
+}
+
+/// What a controller that is to command this one finds: where to go on from, or nothing.
+void FeedforwardController::write_references(bool holding) {
+  const auto n = static_cast<std::size_t>(controller_->size());
+  for (std::size_t i = 0; i < ordered_exported_reference_interfaces_.size(); ++i) {
+    const double held =
+        i < n ? controller_->reference_position()[static_cast<Eigen::Index>(i)] : 0.0;
+    (void)ordered_exported_reference_interfaces_[i]->set_value(holding ? held : nan);
+  }
+}
+
+void FeedforwardController::publish_state(const rclcpp::Time& time, double period) {
+  if (!state_publisher_) return;
+  since_published_ += period;
+  if (since_published_ + 0.5 * period < 1.0 / params_.state_publish_rate) return;
+  StateMsg& message = state_message_;
+  message.header.stamp = time;
+  copy(controller_->reference_position(), message.reference.positions);
+  copy(controller_->reference_velocity(), message.reference.velocities);
+  copy(controller_->reference_acceleration(), message.reference.accelerations);
+  copy(controller_->position(), message.feedback.positions);
+  copy(controller_->velocity(), message.feedback.velocities);
+  copy(controller_->position_error(), message.error.positions);
+  copy(controller_->velocity_error(), message.error.velocities);
+  copy(command_.effort, message.output.effort);
+  if (controller_->config().mode == Mode::pass_through) {
+    copy(command_.position, message.output.positions);
+    copy(command_.velocity, message.output.velocities);
+  }
+  if (state_publisher_->try_publish(message)) since_published_ = 0.0;
+}
+
+void FeedforwardController::report() {
+  (void)report_.try_set([this](Report& out) {
+    out.state = controller_->state();
+    out.fault_cause = controller_->fault_cause();
+    out.events = controller_->counts();
+    out.limits = controller_->limits();
+    out.failed_writes = failed_writes_;
+  });
+}
+
+}  // namespace realtime_dynamics
+
+PLUGINLIB_EXPORT_CLASS(realtime_dynamics::FeedforwardController,
+                       controller_interface::ChainableControllerInterface)
