@@ -32,7 +32,7 @@ from builtin_interfaces.msg import Duration
 from control_msgs.action import FollowJointTrajectory
 from control_msgs.msg import JointTrajectoryControllerState
 from rclpy.action import ActionClient
-from rclpy.executors import ExternalShutdownException
+from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 from rclpy.qos import QoSProfile, ReliabilityPolicy
@@ -130,6 +130,8 @@ class DemoClient:
         self.node = node
         self.controller = controller
         self.states = []
+        self._executor = SingleThreadedExecutor()
+        self._executor.add_node(node)
         self.trajectory_controller = trajectory_controller
         self._action = ActionClient(
             node, FollowJointTrajectory, f'{trajectory_controller}/follow_joint_trajectory')
@@ -143,7 +145,13 @@ class DemoClient:
         while not condition():
             if time.monotonic() > end:
                 raise DemoError(f'{missing} (waited {timeout:g} s)')
-            rclpy.spin_once(self.node, timeout_sec=0.05)
+            self._executor.spin_once(timeout_sec=0.05)
+
+    def pause(self, wall_time):
+        """Spin for this many seconds."""
+        end = time.monotonic() + wall_time
+        while time.monotonic() < end:
+            self._executor.spin_once(timeout_sec=end - time.monotonic())
 
     def wait_for_future(self, future, timeout, missing):
         """Spin until the answer is there and return it."""
@@ -191,11 +199,19 @@ class DemoClient:
         """Let this time pass on the controller's clock."""
         self.wait_until_stamped(seconds(self.fresh_state().header.stamp) + settle_time)
 
-    def measure(self, trajectory, settle_time=0.5):
-        """Follow a trajectory and return the record of it."""
-        self.states.clear()
+    def measure(self, trajectory, settle_time=0.5, on_the_way=None):
+        """
+        Follow a trajectory and return the record of it.
+
+        `on_the_way` is called after a quarter of the time.
+        """
+        begin = seconds(self.fresh_state().header.stamp)
         length = seconds(trajectory.points[-1].time_from_start)
-        self.finish(self.start(trajectory), length + 30.0)
+        handle = self.start(trajectory)
+        if on_the_way:
+            self.wait_until_stamped(begin + length / 4.0)
+            on_the_way()
+        self.finish(handle, length + 30.0)
         self.wait_until_stamped(seconds(self.states[-1].header.stamp) + settle_time)
         return TrackingRecord(list(self.states))
 

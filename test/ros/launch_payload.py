@@ -1,0 +1,40 @@
+"""The robot picks something up while it moves, with and without the controller being told."""
+
+import os
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from demo_support import demo, DemoTestCase  # noqa: E402
+
+MASS = 1.0        # kg
+TRANSITION = 0.3  # s in which the gripper takes its weight
+
+
+def generate_test_description():
+    return demo(trajectory='false')
+
+
+class TestPayload(DemoTestCase):
+
+    def pick_up(self, nodes):
+        """Pick it up on the way, and return the report of the whole motion."""
+        report = self.client.measure(
+            self.there_and_back(),
+            on_the_way=lambda: self.set_payload(nodes, MASS, TRANSITION)).report()
+        print(f'{nodes} told: {report}')
+        return report
+
+    def test_load_in_flight(self):
+        everyone = [self.SIMULATION, 'feedforward_controller']
+        told = self.pick_up(everyone)
+        self.assert_tracks(told)
+
+        self.set_payload(everyone, 0.0, TRANSITION)
+        self.client.settle(1.0)
+        untold = self.pick_up([self.SIMULATION])
+        self.assertGreater(untold['final'], 10.0 * told['final'])
+        self.assertGreater(untold['peak'], 10.0 * told['peak'])
+
+        self.set_payload(['feedforward_controller'], MASS, TRANSITION)
+        self.client.settle(2.0)
+        self.assert_tracks(self.follow())
