@@ -30,7 +30,7 @@ import demo_setup  # noqa: E402
 PACKAGE = 'realtime_dynamics'
 
 ARGUMENTS = [
-    ('robot', 'panda', 'A URDF in config/robots by its name (panda, ur5e, puma560, two_arm_torso), or '
+    ('robot', 'panda', 'A URDF in config/robots by its name (panda, ur5e, puma560, ...), or '
                        'the path of yours'),
     ('mode', 'feedforward', 'The control law: ' + ', '.join(demo_setup.MODES)),
     ('controllers', '', 'A parameter file for the controllers, e.g. from config/, instead of one '

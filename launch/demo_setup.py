@@ -170,8 +170,8 @@ def gains_of(robot, urdf_file, mode, start, update_rate, dynamics):
     if 'error' in matrices:
         raise SetupError(matrices['error'])
     if matrices['Minv'] is None:
-        raise SetupError(f'the mass matrix of {robot.name} is singular: a link at the end of a chain'
-                         ' has no inertia')
+        raise SetupError(f'the mass matrix of {robot.name} is singular: a link at the end of a '
+                         'chain has no inertia')
     lag = 1.5 / update_rate  # a late cycle included
     gains = {}
     for j, name in enumerate(robot.joint_names):

@@ -180,7 +180,8 @@ class DemoClient:
         handle = self.wait_for_future(
             self._action.send_goal_async(goal), 10.0, 'the trajectory was not answered')
         if not handle.accepted:
-            raise DemoError('the trajectory was rejected; the log of the controller manager says why')
+            raise DemoError('the trajectory was rejected; the log of the controller manager says '
+                            'why')
         return handle
 
     def finish(self, handle, timeout):

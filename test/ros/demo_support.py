@@ -122,7 +122,7 @@ class DemoTestCase(unittest.TestCase):
         self.assertTrue(answer.ok, f'the hardware is {answer.state.label}')
 
     def set_payload(self, nodes, mass, transition_time=0.0):
-        """Put a point mass a little beyond the flange, or take it off, in the eyes of these nodes."""
+        """Tell these nodes of a point mass a little beyond the flange, or that it is off."""
         answers = self.call_all(
             SetPayload, [f'{node}/set_payload' for node in nodes], link='panda_link8', mass=mass,
             center_of_mass=Vector3(z=0.05), transition_time=transition_time)
