@@ -18,11 +18,13 @@ import yaml
 from ament_index_python.packages import get_package_prefix, get_package_share_directory
 from launch import LaunchDescription
 from launch.actions import (
-    DeclareLaunchArgument, OpaqueFunction, RegisterEventHandler, Shutdown)
+    DeclareLaunchArgument, IncludeLaunchDescription, OpaqueFunction, RegisterEventHandler, Shutdown)
 from launch.conditions import IfCondition
 from launch.event_handlers import OnProcessExit
+from launch.launch_description_sources import PythonLaunchDescriptionSource
 from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
+from launch_ros.parameter_descriptions import ParameterValue
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import demo_setup  # noqa: E402
@@ -31,7 +33,7 @@ PACKAGE = 'realtime_dynamics'
 
 ARGUMENTS = [
     ('robot', 'panda', 'A URDF in config/robots by its name (panda, ur5e, puma560, ...), or '
-                       'the path of yours'),
+                       'the path of your URDF or xacro file'),
     ('mode', 'feedforward', 'The control law: ' + ', '.join(demo_setup.MODES)),
     ('controllers', '', 'A parameter file for the controllers, e.g. from config/, instead of one '
                         'made for the robot; mode then says which interfaces the drives have'),
@@ -62,9 +64,7 @@ def demo(context):
     if mode not in demo_setup.MODES:
         raise demo_setup.SetupError(f'mode {mode} is none of {", ".join(demo_setup.MODES)}')
 
-    path = robot_file(value['robot'])
-    with open(path, encoding='utf-8') as file:
-        robot = demo_setup.read_robot(file.read())
+    robot = demo_setup.read_robot(description(value['robot']))
     start = start_positions(robot, value['start'])
     goal = demo_setup.goal_of(robot, start)
     travel_time = float(value['travel_time'] or demo_setup.travel_time(robot, start, goal))
@@ -73,12 +73,13 @@ def demo(context):
     os.makedirs(directory, exist_ok=True)
     hardware = dict(item.split('=', 1) for item in value['hardware'].split())
     urdf = demo_setup.with_ros2_control(robot, mode, start, hardware)
-    write(os.path.join(directory, 'robot.urdf'), urdf)
+    urdf_file = os.path.join(directory, 'robot.urdf')
+    write(urdf_file, urdf)
     controllers = value['controllers']
     if not controllers:
         update_rate = int(value['update_rate'])
         dynamics = os.path.join(get_package_prefix(PACKAGE), 'lib', PACKAGE, 'dynamics')
-        gains = demo_setup.gains_of(robot, path, mode, start, update_rate, dynamics)
+        gains = demo_setup.gains_of(robot, urdf_file, mode, start, update_rate, dynamics)
         parameters = demo_setup.controller_parameters(robot, mode, gains, update_rate)
         controllers = os.path.join(directory, 'controllers.yaml')
         write(controllers, yaml.safe_dump(parameters, sort_keys=False))
@@ -92,11 +93,12 @@ def demo(context):
                    '--service-call-timeout', '30', '--switch-timeout', '30'])
     actions = [
         Node(package='robot_state_publisher', executable='robot_state_publisher',
-             parameters=[{'robot_description': urdf}]),
+             parameters=[{'robot_description': ParameterValue(urdf, value_type=str)}]),
         Node(package='controller_manager', executable='ros2_control_node', output='both',
              parameters=[controllers], on_exit=Shutdown()),
         spawner,
-        Node(package=PACKAGE, executable='dynamics_server', output='both'),
+        IncludeLaunchDescription(
+            PythonLaunchDescriptionSource(os.path.join(share(), 'launch', 'dynamics.launch.py'))),
         Node(package='rviz2', executable='rviz2', condition=IfCondition(value['rviz']),
              arguments=['-d', os.path.join(share(), 'config', 'demo.rviz'), '-f', robot.root]),
     ]
@@ -113,15 +115,19 @@ def demo(context):
     return actions
 
 
-def robot_file(robot):
-    """Return the path of a robot that was named or given by its path."""
-    if os.path.isfile(robot):
-        return robot
-    path = os.path.join(share(), 'config', 'robots', robot + '.urdf')
+def description(robot):
+    """Return the URDF of a robot that is named, or given by the path of a URDF or xacro file."""
+    path = robot
+    if not os.path.isfile(path):
+        path = os.path.join(share(), 'config', 'robots', robot + '.urdf')
     if not os.path.isfile(path):
         raise demo_setup.SetupError(
             f'robot {robot}: neither a file nor the name of one in {os.path.dirname(path)}')
-    return path
+    if path.endswith('.xacro'):
+        import xacro
+        return xacro.process_file(path).toxml()
+    with open(path, encoding='utf-8') as file:
+        return file.read()
 
 
 def start_positions(robot, text):

@@ -71,7 +71,7 @@ def read_robot(urdf):
     try:
         tree = ElementTree.fromstring(urdf)
     except ElementTree.ParseError as error:
-        raise SetupError(f'the URDF is not XML: {error}; of a xacro file, give the output of xacro')
+        raise SetupError(f'the URDF is not XML: {error}')
     joints = [
         _read_joint(element) for element in tree.findall('joint')
         if element.get('type') in LARGEST_STEP and element.find('mimic') is None

@@ -1,10 +1,6 @@
 """joint_trajectory_controller comes and goes while the FeedforwardController holds the robot."""
 
-import os
-import sys
-
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from demo_support import demo, DemoTestCase  # noqa: E402
+from demo_support import demo, DemoTestCase
 
 
 def generate_test_description():

@@ -2,14 +2,12 @@
 
 import json
 import os
-import sys
 import tempfile
 import unittest
 
 import launch_testing
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from demo_support import demo, PATIENCE, shared  # noqa: E402
+from demo_support import demo, PATIENCE, shared
 
 DIRECTORY = tempfile.mkdtemp()
 FILES = sorted(name for name in os.listdir(shared('config'))

@@ -7,15 +7,13 @@ has many times its RMS error.
 
 import json
 import os
-import sys
 import tempfile
 import unittest
 
 import launch_testing
 import launch_testing.asserts
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from demo_support import demo, PATIENCE  # noqa: E402
+from demo_support import demo, PATIENCE
 
 DIRECTORY = tempfile.mkdtemp()
 

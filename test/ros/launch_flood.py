@@ -12,8 +12,7 @@ import subprocess
 import sys
 import tempfile
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from demo_support import demo, DemoTestCase, installed, shared  # noqa: E402
+from demo_support import demo, DemoTestCase, installed, shared
 
 PROCESSES, CLIENTS, CALLS = 4, 5, 1000
 UPDATE_RATE = 500

@@ -1,10 +1,6 @@
 """The robot picks something up while it moves, with and without the controller being told."""
 
-import os
-import sys
-
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from demo_support import demo, DemoTestCase  # noqa: E402
+from demo_support import demo, DemoTestCase
 
 MASS = 1.0        # kg
 TRANSITION = 0.3  # s in which the gripper takes its weight
