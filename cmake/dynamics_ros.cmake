@@ -70,5 +70,17 @@ rclcpp_components_register_node(dynamics_server_component
   EXECUTABLE dynamics_server
   EXECUTOR MultiThreadedExecutor)
 
+# A plugin for those who use unisa-acg's interface already.
+find_package(inverse_dynamics_solver QUIET)
+if(inverse_dynamics_solver_FOUND)
+  ros_library(realtime_dynamics_solver
+    SOURCES inverse_dynamics_solver.cpp
+    LINK pluginlib::pluginlib rclcpp::rclcpp)
+  target_include_directories(realtime_dynamics_solver SYSTEM PRIVATE
+    ${inverse_dynamics_solver_INCLUDE_DIRS})
+  pluginlib_export_plugin_description_file(
+    inverse_dynamics_solver dynamics_ros/inverse_dynamics_solver.xml)
+endif()
+
 install(DIRECTORY launch DESTINATION share/${PROJECT_NAME})
 ament_export_dependencies(geometry_msgs rosidl_default_runtime sensor_msgs std_msgs)
