@@ -82,5 +82,6 @@ if(inverse_dynamics_solver_FOUND)
     inverse_dynamics_solver dynamics_ros/inverse_dynamics_solver.xml)
 endif()
 
+install(PROGRAMS dynamics_ros/scripts/demo_trajectory.py DESTINATION lib/${PROJECT_NAME})
 install(DIRECTORY launch DESTINATION share/${PROJECT_NAME})
 ament_export_dependencies(geometry_msgs rosidl_default_runtime sensor_msgs std_msgs)

@@ -31,7 +31,9 @@ TEST(ChainJoints, LeaveOutMimics) {
   const RobotDescription robot =
       parse_file(std::string(RD_SOURCE_DIR) + "/config/robots/two_arm_torso.urdf");
   for (const JointDescription& joint : robot.joints)
-    if (joint.mimic) EXPECT_THAT(chain_joints(robot, joint.parent, joint.child), IsEmpty());
+    if (joint.mimic) {
+      EXPECT_THAT(chain_joints(robot, joint.parent, joint.child), IsEmpty());
+    }
 }
 
 TEST(ChainJoints, NameWhatIsWrong) {

@@ -143,7 +143,9 @@ TEST(Configure, RefusesWhatItCannotUse) {
     SCOPED_TRACE(c.what);
     Rig rig(c.parameters, c.urdf);
     EXPECT_EQ(rig.init(), c.initialises);
-    if (c.initialises) EXPECT_FALSE(rig.configure());
+    if (c.initialises) {
+      EXPECT_FALSE(rig.configure());
+    }
   }
 }
 
