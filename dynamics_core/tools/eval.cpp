@@ -6,6 +6,7 @@
 
 #include "common.hpp"
 #include "dynamics_core/friction.hpp"
+#include "dynamics_core/joint_selection.hpp"
 #include "dynamics_core/kinematics.hpp"
 #include "dynamics_core/methods.hpp"
 #include "dynamics_core/regressor.hpp"
@@ -245,8 +246,7 @@ struct EvalOptions {
   return wanted;
 }
 
-/// The link of the Jacobian: the one named, or the last that the last joint moves, which on an arm
-/// is its tool.
+/// The link of the Jacobian: the one named, or the tip.
 [[nodiscard]] int jacobian_link(const Model& model, const EvalOptions& options) {
   if (!options.link.empty()) {
     const int link = model.find_link(options.link);
@@ -254,13 +254,7 @@ struct EvalOptions {
     throw ModelError(options.robot.file, "link " + quoted(options.link), "there is no such link",
                      "`dynamics info` lists the links");
   }
-  const int last = static_cast<int>(model.joints.size()) - 1;
-  for (std::size_t i = model.links.size(); i-- > 0;) {
-    if (model.links[i].body < 0) continue;
-    const BodyData& body = model.bodies[static_cast<std::size_t>(model.links[i].body)];
-    if (body.joint == last && !body.mimic) return static_cast<int>(i);
-  }
-  return 0;
+  return tip_link(model);
 }
 
 int evaluate_stream(std::istream& in, const std::string& name, Evaluator& evaluate) {

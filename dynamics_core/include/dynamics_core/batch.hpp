@@ -1,0 +1,102 @@
+#pragma once
+
+/// Dynamics of many configurations in one call, for callers that send names and plain arrays. Every
+/// number is checked before the first is used. Off the real-time path: results are allocated, and
+/// what cannot be answered is a RequestError.
+///
+/// Arrays hold k configurations of n joints one after the other, k·n values. Results do likewise,
+/// matrices by rows.
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "dynamics_core/joint_selection.hpp"
+#include "dynamics_core/model.hpp"
+#include "dynamics_core/workspace.hpp"
+
+namespace dynamics_core {
+
+/// A force and a moment that act on a link, about its origin in its axes.
+struct LinkWrench {
+  std::string link;
+  Force<double> wrench = Force<double>::zero();  ///< N·m, N
+};
+
+/// A load that a link carries besides its own mass.
+struct LinkLoad {
+  std::string link;
+  Payload<double> load{0.0, Vec3<double>::Zero(), Symmetric3<double>::zero()};
+};
+
+/// What is asked for. The joints that are not named stay at their latest position and do not move.
+struct BatchQuery {
+  std::vector<std::string> joint_names;  ///< none: all of one degree of freedom
+  std::vector<double> positions;         ///< none: the latest ones in all configurations
+  std::vector<double> velocities;     ///< none: zero, but the latest ones if there are no positions
+  std::vector<double> accelerations;  ///< none: zero
+  std::vector<double> efforts;        ///< none: zero
+  std::vector<LinkWrench> wrenches;   ///< in all configurations
+  std::vector<LinkLoad> loads;        ///< in all configurations
+  bool friction = false;              ///< count the joints' friction in
+};
+
+/// How much may be asked for at once.
+struct BatchLimits {
+  std::size_t max_configurations = 10'000;
+  std::size_t max_values = 10'000'000;  ///< in an answer
+};
+
+struct BatchAnswer {
+  std::vector<std::string> joint_names;  ///< the order of rows and columns
+  std::size_t configurations = 0;        ///< k
+  std::size_t rows = 0;
+  std::size_t columns = 0;   ///< one for vectors
+  std::vector<double> data;  ///< k × rows × columns
+};
+
+enum class CoriolisFactor {
+  recursive,    ///< the cheapest that makes Ṁ − 2C skew-symmetric
+  christoffel,  ///< of Christoffel's symbols, by which moreover C(q, v) u = C(q, u) v
+};
+
+enum class JacobianAxes { world, link };
+
+/// Answers queries about one robot in its latest state. Both must outlive it.
+class Batch {
+ public:
+  Batch(const Model& model, const JointStates& latest, const BatchLimits& limits = {})
+      : model_(model), latest_(latest), limits_(limits) {}
+
+  /// M(q), n × n
+  [[nodiscard]] BatchAnswer mass_matrix(const BatchQuery& query) const;
+  /// g(q), n
+  [[nodiscard]] BatchAnswer gravity(const BatchQuery& query) const;
+  /// C(q, v), n × n
+  [[nodiscard]] BatchAnswer coriolis(const BatchQuery& query, CoriolisFactor factor) const;
+  /// τ(q, v, a), n
+  [[nodiscard]] BatchAnswer inverse_dynamics(const BatchQuery& query) const;
+  /// q̈(q, v, τ) with all other joints held, n
+  [[nodiscard]] BatchAnswer forward_dynamics(const BatchQuery& query) const;
+  /// J(q), 6 × n, linear rows first: the velocity of the point at `offset` in the link's frame and
+  /// the link's angular velocity. An empty name stands for tip_link.
+  [[nodiscard]] BatchAnswer jacobian(const BatchQuery& query, const std::string& link,
+                                     JacobianAxes axes = JacobianAxes::world,
+                                     const Eigen::Vector3d& offset = {0.0, 0.0, 0.0}) const;
+  /// Y(q, v, a), n × p, columns as in parameter_names
+  [[nodiscard]] BatchAnswer regressor(const BatchQuery& query) const;
+  /// π of the robot, p
+  [[nodiscard]] std::vector<double> parameters() const;
+
+  /// The index of a link in the model, tip_link for an empty name. Throws RequestError.
+  [[nodiscard]] int find_link(const std::string& name) const;
+
+ private:
+  class Job;
+
+  const Model& model_;
+  const JointStates& latest_;
+  BatchLimits limits_;
+};
+
+}  // namespace dynamics_core

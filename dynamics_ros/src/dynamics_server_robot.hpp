@@ -1,0 +1,64 @@
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <rclcpp/time.hpp>
+#include <string>
+#include <trajectory_msgs/msg/joint_trajectory_point.hpp>
+#include <vector>
+
+#include "dynamics_core/joint_selection.hpp"
+#include "dynamics_core/methods.hpp"
+#include "dynamics_core/model.hpp"
+#include "realtime_dynamics/dynamics_server.hpp"
+
+namespace realtime_dynamics {
+
+struct Reference {
+  dynamics_core::JointSelection joints;
+  trajectory_msgs::msg::JointTrajectoryPoint point;  ///< by these joints
+  rclcpp::Time received;
+};
+
+/// A robot, what has been heard of it, and what is published of it. A new description gets a new
+/// one; a service that is at work keeps the one it started with.
+struct DynamicsServer::Robot {
+  /// Throws ModelError.
+  Robot(const std::string& urdf, const dynamics_core::ModelOptions& options);
+
+  const std::string urdf;
+  const dynamics_core::Model model;
+  const dynamics_core::JointSelection joints;  ///< all that go by name
+
+  /// For any thread.
+  [[nodiscard]] dynamics_core::JointStates states() const;
+  /// As JointStateKeeper::update.
+  std::string update_states(const std::vector<std::string>& names,
+                            const std::vector<double>& positions,
+                            const std::vector<double>& velocities);
+
+  // For the topics' thread alone. Status::not_finite where the state leads beyond what a number can
+  // hold.
+  [[nodiscard]] dynamics_core::Status compute_feedforward();
+  [[nodiscard]] dynamics_core::Status compute_gravity();
+  [[nodiscard]] dynamics_core::Status compute_mass_matrix();
+  std::optional<Reference> reference;
+  JointState feedforward;
+  JointState gravity;
+  JointSpaceMatrix mass_matrix;
+
+ private:
+  [[nodiscard]] dynamics_core::Status fill(JointState& message) const;
+
+  mutable std::mutex mutex_;
+  dynamics_core::JointStateKeeper keeper_;  ///< under mutex_
+  dynamics_core::Workspace<double> workspace_;
+  dynamics_core::Algorithms<double> use_;
+  dynamics_core::JointStates at_;  ///< the state that is being looked at
+  Eigen::VectorXd a_;
+  Eigen::VectorXd tau_;
+  Eigen::MatrixXd M_;
+};
+
+}  // namespace realtime_dynamics
