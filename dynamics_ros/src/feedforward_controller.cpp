@@ -19,6 +19,7 @@ using controller_interface::InterfaceConfiguration;
 using controller_interface::return_type;
 using dynamics_core::Status;
 using dynamics_core::control::all_events;
+using dynamics_core::control::checked_payload;
 using dynamics_core::control::Event;
 using dynamics_core::control::Gains;
 using dynamics_core::control::Measurement;
