@@ -28,6 +28,7 @@ READY = {
     'ur5e': (0.0, -math.pi / 2, math.pi / 2, -math.pi / 2, -math.pi / 2, 0.0),
 }
 
+HARDWARE = 'simulated_robot'  # by this name it is found among nodes and services
 BANDWIDTH = 20.0  # of the position loops, rad/s
 MARGIN = 0.2      # share of a joint's range that a start keeps from either end
 LARGEST_STEP = {'revolute': 0.5, 'continuous': 0.5, 'prismatic': 0.1}  # rad, m
@@ -136,7 +137,7 @@ def with_ros2_control(robot, mode, start, hardware=None):
     """
     for block in robot.urdf.findall('ros2_control'):
         robot.urdf.remove(block)
-    block = ElementTree.SubElement(robot.urdf, 'ros2_control', name=robot.name, type='system')
+    block = ElementTree.SubElement(robot.urdf, 'ros2_control', name=HARDWARE, type='system')
     parameters = ElementTree.SubElement(block, 'hardware')
     ElementTree.SubElement(parameters, 'plugin').text = 'realtime_dynamics/SimulatedSystem'
     for name, value in (hardware or {}).items():

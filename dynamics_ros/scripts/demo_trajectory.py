@@ -196,6 +196,13 @@ class DemoClient:
         self.wait_for(lambda: self.states and seconds(self.states[-1].header.stamp) >= stamp,
                       timeout, f'{self.controller} stopped publishing its state')
 
+    def wait_until_moving(self, speed=0.1, timeout=30.0):
+        """Return when a joint's reference has this speed."""
+        def moving():
+            return self.states and max(map(abs, self.states[-1].reference.velocities)) > speed
+
+        self.wait_for(moving, timeout, 'the motion did not begin')
+
     def settle(self, settle_time):
         """Let this time pass on the controller's clock."""
         self.wait_until_stamped(seconds(self.fresh_state().header.stamp) + settle_time)

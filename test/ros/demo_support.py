@@ -52,6 +52,8 @@ def demo(**arguments):
 class DemoTestCase(unittest.TestCase):
     """A panda with all its controllers active and nobody moving it."""
 
+    SIMULATION = demo_setup.HARDWARE  # the node of the simulated robot
+
     @classmethod
     def setUpClass(cls):
         rclpy.init()
@@ -113,12 +115,13 @@ class DemoTestCase(unittest.TestCase):
 
     def hardware_state(self):
         answer = self.call(ListHardwareComponents, '/controller_manager/list_hardware_components')
-        return {component.name: component.state.label for component in answer.component}['panda']
+        component, = answer.component
+        return component.state.label
 
     def set_hardware_state(self, state):
         answer = self.call(
             SetHardwareComponentState, '/controller_manager/set_hardware_component_state',
-            name='panda', target_state=State(id=state))
+            name=demo_setup.HARDWARE, target_state=State(id=state))
         self.assertTrue(answer.ok, f'the hardware is {answer.state.label}')
 
     def set_payload(self, nodes, mass, transition_time=0.0):

@@ -36,10 +36,7 @@ class TestChain(DemoTestCase):
     def test_switched_off_on_the_way(self):
         """The robot comes to rest where its last reference was, and goes on from there."""
         self.client.start(self.there_and_back())
-        self.client.wait_for(
-            lambda: self.client.states and max(
-                map(abs, self.client.states[-1].reference.velocities)) > 0.1,
-            30.0, 'the motion did not begin')
+        self.client.wait_until_moving()
         self.switch(deactivate=['joint_trajectory_controller'])
         self.client.settle(1.0)
         state = self.client.states[-1]

@@ -18,10 +18,10 @@ ROBOTS = ('panda', 'ur5e', 'puma560', 'two_arm_torso')
 TWO_JOINTS = """
 <robot name="two">
   <link name="base"/>
-  <link name="a"><inertial><mass value="1"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/>
-  </inertial></link>
-  <link name="b"><inertial><mass value="1"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/>
-  </inertial></link>
+  <link name="a"><inertial><mass value="1"/>
+    <inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial></link>
+  <link name="b"><inertial><mass value="1"/>
+    <inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial></link>
   <joint name="wheel" type="continuous"><parent link="base"/><child link="a"/></joint>
   <joint name="slide" type="prismatic"><parent link="a"/><child link="b"/>
     <limit lower="1" upper="2" velocity="0.05" effort="10"/></joint>
@@ -89,7 +89,7 @@ class TestDemoSetup(unittest.TestCase):
         robot = demo_setup.read_robot(TWO_JOINTS)
         text = demo_setup.with_ros2_control(robot, 'pass_through', [0.0, 1.2])
         block, = ElementTree.fromstring(text).findall('ros2_control')
-        self.assertEqual(block.get('name'), 'two')
+        self.assertEqual(block.get('name'), demo_setup.HARDWARE)
         self.assertEqual(
             [i.get('name') for i in block.find('joint').findall('command_interface')],
             ['position', 'velocity', 'effort'])
