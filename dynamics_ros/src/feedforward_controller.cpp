@@ -79,7 +79,7 @@ FeedforwardController::CallbackReturn FeedforwardController::on_init() {
 FeedforwardController::CallbackReturn FeedforwardController::on_configure(
     const rclcpp_lifecycle::State& /*previous*/) {
   try {
-    configure();
+    build_controller();
     create_interfaces();
   } catch (const std::exception& error) {
     RCLCPP_ERROR(get_node()->get_logger(), "%s", error.what());
@@ -88,7 +88,7 @@ FeedforwardController::CallbackReturn FeedforwardController::on_configure(
   return CallbackReturn::SUCCESS;
 }
 
-void FeedforwardController::configure() {
+void FeedforwardController::build_controller() {
   if (get_robot_description().empty())
     throw std::runtime_error(
         "robot_description is empty: start robot_state_publisher, or whatever else publishes the "

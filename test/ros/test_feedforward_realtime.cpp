@@ -190,9 +190,9 @@ INSTANTIATE_TEST_SUITE_P(Laws, Cycles,
                                                           "computed_torque", "passivity",
                                                           "pass_through"),
                                           testing::Bool()),
-                         [](const auto& info) {
-                           return std::string(std::get<0>(info.param)) +
-                                  (std::get<1>(info.param) ? "_chained" : "_on_its_own");
+                         [](const auto& law) {
+                           return std::string(std::get<0>(law.param)) +
+                                  (std::get<1>(law.param) ? "_chained" : "_on_its_own");
                          });
 
 TEST_P(Cycles, TakeNoMemoryWaitForNoLockAndThrowNothing) {

@@ -86,7 +86,7 @@ class FeedforwardController : public controller_interface::ChainableControllerIn
   };
 
   // off the real-time path
-  void configure();
+  void build_controller();
   void create_interfaces();
   void take_parameters(const Params& params);
   [[nodiscard]] rcl_interfaces::msg::SetParametersResult check_parameters(
