@@ -1,5 +1,6 @@
 # The ROS 2 layer. Included by the root, so that what it exports reaches ament_package().
 
+enable_language(C)  # of the messages' code
 foreach(package IN ITEMS
     ament_index_cpp control_msgs controller_interface diagnostic_msgs diagnostic_updater
     generate_parameter_library geometry_msgs hardware_interface lifecycle_msgs pluginlib
