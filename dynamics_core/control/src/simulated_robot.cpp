@@ -96,6 +96,7 @@ Model rescaled(const Model& model, const std::vector<double>& mass_factors,
 SimulatedRobot::SimulatedRobot(const Model& model, const Imperfections& imperfections,
                                const Mechanics& mechanics)
     : ws_(model),
+      loads_(model.links.size()),
       imperfections_(checked(model, imperfections)),
       mechanics_(checked(mechanics)),
       friction_(model),
@@ -168,8 +169,9 @@ Status SimulatedRobot::cycle(const Setpoints& setpoints, double dt, int steps) n
   for (const VectorXd* x : {&setpoints.position, &setpoints.velocity, &setpoints.effort})
     if (const Status s = check_v<double>(ws_, *x); s != Status::ok) return s;
   if (!(dt > 0.0) || steps < 1) return Status::out_of_range;
-  receive(setpoints);
+  if (const Status s = loads_.advance(dt, ws_); s != Status::ok) return s;
   saturated_ = false;
+  receive(setpoints);
   const double step = dt / steps;
   Acceleration acceleration{this, step};
   for (int k = 0; k < steps; ++k)
@@ -188,12 +190,18 @@ void SimulatedRobot::receive(const Setpoints& setpoints) noexcept {
     if (arriving.drives[j] == Drive::velocity && now_.drives[j] != Drive::velocity)
       target_[static_cast<Index>(j)] = q_[static_cast<Index>(j)];
   now_ = arriving;
-  if (under_way_.empty()) return;
-  under_way_[next_] = setpoints;
-  next_ = (next_ + 1) % under_way_.size();
+  if (!under_way_.empty()) {
+    under_way_[next_] = setpoints;
+    next_ = (next_ + 1) % under_way_.size();
+  }
+  for (std::size_t j = 0; j < drives_.size(); ++j) {
+    if (now_.drives[j] != Drive::effort) continue;
+    double& effort = now_.effort[static_cast<Index>(j)];
+    saturated_ = saturated_ || std::abs(effort) > limit_[j];
+    effort = std::clamp(effort, -limit_[j], limit_[j]);
+  }
 }
 
-/// Of the drive, up to its limit where it has no loop.
 SimulatedRobot::Force SimulatedRobot::drive(std::size_t j, double h) const noexcept {
   const auto i = static_cast<Index>(j);
   if (now_.drives[j] == Drive::brake) return {};
@@ -207,7 +215,7 @@ SimulatedRobot::Force SimulatedRobot::drive(std::size_t j, double h) const noexc
   return {now_.effort[i] + p * (reachable - q_[i]) + d * now_.velocity[i], d, p};
 }
 
-/// Of friction, stops and brake.
+/// Friction, stops and brake.
 SimulatedRobot::Force SimulatedRobot::resistance(std::size_t j, double h) const noexcept {
   const auto i = static_cast<Index>(j);
   Force f;
@@ -234,8 +242,9 @@ Status SimulatedRobot::Acceleration::operator()(double /*t*/, VectorIn<double> /
     r.at_limit_[j] = false;
   }
   Status s = Status::ok;
-  do s = r.accelerate(h);
-  while (s == Status::ok && r.saturate(h));
+  do {
+    s = r.accelerate(h);
+  } while (s == Status::ok && r.saturate(h));
   a = r.a_;
   return s;
 }
@@ -253,9 +262,9 @@ Status SimulatedRobot::accelerate(double h) noexcept {
   return s;
 }
 
-/// Notes what the drives give. Those that would give more than they have give just that instead;
-/// true if there are any, as the step has to be computed anew then. Within a step a drive comes
-/// to its limit once, so that this ends.
+/// Notes what the drives give. Those whose loop asks for more than they have give just that
+/// instead; true if there are any, as the step has to be computed anew then. Within a step a drive
+/// comes to its limit once, so that this ends.
 bool SimulatedRobot::saturate(double h) noexcept {
   bool anew = false;
   for (std::size_t j = 0; j < drives_.size(); ++j) {
@@ -264,7 +273,7 @@ bool SimulatedRobot::saturate(double h) noexcept {
     const double v = v_[i] + h * a_[i];
     const double wanted = f.push - (f.D + h * f.K) * v;
     effort_[i] = std::clamp(wanted, -limit_[j], limit_[j]);
-    if (effort_[i] == wanted) continue;
+    if (!(std::abs(wanted) > limit_[j])) continue;
     drives_[j] = {effort_[i]};
     at_limit_[j] = true;
     saturated_ = true;
@@ -272,9 +281,10 @@ bool SimulatedRobot::saturate(double h) noexcept {
   }
   if (anew) return true;
   for (std::size_t j = 0; j < drives_.size(); ++j) {
-    const auto i = static_cast<Index>(j);
-    if (now_.drives[j] == Drive::velocity && !at_limit_[j])
-      target_[i] = std::clamp(target_[i] + h * now_.velocity[i], lower_[i], upper_[i]);
+    if (now_.drives[j] != Drive::velocity) continue;
+    const auto i = static_cast<Index>(j);  // at its limit a loop stops to integrate its error
+    const double v = at_limit_[j] ? v_[i] + h * a_[i] : now_.velocity[i];
+    target_[i] = std::clamp(target_[i] + h * v, lower_[i], upper_[i]);
   }
   return false;
 }

@@ -17,6 +17,7 @@
 #include <random>
 #include <vector>
 
+#include "dynamics_core/control/payload_ramp.hpp"
 #include "dynamics_core/friction.hpp"
 #include "dynamics_core/model.hpp"
 #include "dynamics_core/simulation.hpp"
@@ -81,9 +82,12 @@ class SimulatedRobot {
   SimulatedRobot(const SimulatedRobot&) = delete;
   SimulatedRobot& operator=(const SimulatedRobot&) = delete;
 
-  /// A load on a link (index into Model::links).
-  [[nodiscard]] Status set_payload(int link, const Payload<double>& payload) noexcept {
-    return ws_.set_payload(link, payload);
+  /// A load on a link (index into Model::links), in place of the one it carries; at once or, as the
+  /// robot moves on, within so many seconds.
+  [[nodiscard]] Status set_payload(int link, const Payload<double>& payload,
+                                   double transition_time = 0.0) noexcept {
+    const Status s = loads_.start(link, payload, transition_time);
+    return s == Status::ok ? loads_.advance(0.0, ws_) : s;
   }
 
   /// At this state, at the start of the sequence of noise. Until the first command has arrived the
@@ -140,6 +144,7 @@ class SimulatedRobot {
   void measure() noexcept;
 
   Workspace<double> ws_;
+  PayloadRamp loads_;
   Imperfections imperfections_;
   Mechanics mechanics_;
   Friction<double> friction_;
