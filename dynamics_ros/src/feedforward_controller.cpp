@@ -94,7 +94,8 @@ void FeedforwardController::build_controller() {
         "robot_description is empty: start robot_state_publisher, or whatever else publishes the "
         "URDF to the controller manager");
   params_ = param_listener_->get_params();
-  model_ = dynamics_core::load_urdf_string(get_robot_description(), model_options(params_));
+  model_ = build_model(dynamics_core::parse_urdf(get_robot_description(), "robot_description"),
+                       model_options(params_));
   for (const std::string& warning : model_->warnings)
     RCLCPP_WARN(get_node()->get_logger(), "%s", warning.c_str());
   controller_.emplace(*model_, control_config(params_, *model_));

@@ -1,8 +1,14 @@
 /// A plugin for the users of inverse_dynamics_solver. The user page is
 /// dynamics_ros/doc/inverse_dynamics_solver.md.
 
+// The headers are named .hpp since version 2.
+#if __has_include(<inverse_dynamics_solver/inverse_dynamics_solver.hpp>)
+#include <inverse_dynamics_solver/exceptions.hpp>
+#include <inverse_dynamics_solver/inverse_dynamics_solver.hpp>
+#else
 #include <inverse_dynamics_solver/exceptions.h>
 #include <inverse_dynamics_solver/inverse_dynamics_solver.h>
+#endif
 
 #include <memory>
 #include <optional>
@@ -54,7 +60,7 @@ class InverseDynamicsSolver : public inverse_dynamics_solver::InverseDynamicsSol
     if (!description_text)
       throw inverse_dynamics_solver::ParameterUninitializedException("robot_description");
     try {
-      const auto description = dynamics_core::parse_urdf(*description_text);
+      const auto description = dynamics_core::parse_urdf(*description_text, "robot_description");
       const std::string root = find<std::string>(parameters, prefix + "root").value_or("");
       dynamics_core::ModelOptions options;
       if (const auto tip = find<std::string>(parameters, prefix + "tip"))

@@ -98,6 +98,17 @@ TEST(Guard, CatchesWhatItShould) {
   EXPECT_GT(guard.allocations(), before);
 }
 
+TEST(Guard, SeesIntoTheLibraries) {
+  if (!support::allocations_are_counted) GTEST_SKIP() << "the sanitizer has its own heap";
+  const rclcpp::Node node("canary");
+  const Guard guard;
+  EXPECT_THROW((void)node.get_parameter("undeclared"),
+               rclcpp::exceptions::ParameterNotDeclaredException);
+  EXPECT_GT(guard.locks(), 0);
+  EXPECT_GT(guard.thrown(), 0);
+  EXPECT_GT(guard.allocations(), 0);
+}
+
 /// Threads that do to a controller what a running system does: topics, services, parameters,
 /// diagnostics.
 class Traffic {

@@ -3,7 +3,11 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#if __has_include(<inverse_dynamics_solver/inverse_dynamics_solver.hpp>)
+#include <inverse_dynamics_solver/inverse_dynamics_solver.hpp>
+#else
 #include <inverse_dynamics_solver/inverse_dynamics_solver.h>
+#endif
 
 #include <pluginlib/class_loader.hpp>
 #include <rclcpp/rclcpp.hpp>
