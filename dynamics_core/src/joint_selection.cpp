@@ -120,13 +120,13 @@ std::string JointStateKeeper::update(const std::vector<std::string>& names,
     if (found == index_.end()) continue;
     const int at_q = joints_.q[found->second];
     const int at_v = joints_.v[found->second];
+    if (!positions.empty() && !std::isfinite(positions[i])) {
+      ignore(i, "position", positions[i]);
+      continue;
+    }
     if (!positions.empty()) {
-      if (std::isfinite(positions[i])) {
-        states_.q[at_q] = positions[i];
-        states_.heard[static_cast<std::size_t>(at_q)] = true;
-      } else {
-        ignore(i, "position", positions[i]);
-      }
+      states_.q[at_q] = positions[i];
+      states_.heard[static_cast<std::size_t>(at_q)] = true;
     }
     const double velocity = velocities.empty() || std::isnan(velocities[i]) ? 0.0 : velocities[i];
     if (std::isfinite(velocity)) {

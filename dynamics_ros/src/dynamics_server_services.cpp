@@ -27,6 +27,8 @@ using dynamics_core::RequestError;
 
 namespace {
 
+constexpr std::size_t waiting_calls = 100;  // of each service
+
 // A request is read once; its arrays move into the query.
 
 template <class Request>
@@ -104,8 +106,9 @@ void DynamicsServer::offer(const std::string& name, Answer answer) {
       response->message = error.what();
     }
   };
-  services_.push_back(
-      create_service<Service>("~/" + name, callback, rclcpp::ServicesQoS(), service_group_));
+  // The usual ten waiting calls would lose those of the eleventh client.
+  services_.push_back(create_service<Service>(
+      "~/" + name, callback, rclcpp::ServicesQoS().keep_last(waiting_calls), service_group_));
 }
 
 void DynamicsServer::offer_services() {

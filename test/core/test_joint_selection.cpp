@@ -119,10 +119,12 @@ TEST(JointStateKeeperTest, TakesAVelocityThatIsNotToldForZero) {
 TEST(JointStateKeeperTest, IgnoresWhatIsNotFiniteAndSaysSo) {
   const Model model = all_joints();
   JointStateKeeper keeper(model);
+  EXPECT_EQ(keeper.update({"elbow"}, {}, {0.75}), "");
   EXPECT_EQ(keeper.update({"elbow", "shoulder"}, {not_a_number, 0.25}, {1.0, infinity}),
             "position nan of joint 'elbow', velocity inf of joint 'shoulder'");
   EXPECT_THAT(keeper.states().missing(select_joints(model)),
               ElementsAre("elbow", "right_finger_joint"));
+  EXPECT_EQ(velocity(model, keeper, "elbow"), 0.75);
   EXPECT_EQ(position(model, keeper, "shoulder"), 0.25);
   EXPECT_EQ(velocity(model, keeper, "shoulder"), 0.0);
 }

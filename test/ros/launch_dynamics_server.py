@@ -12,10 +12,11 @@ import launch_testing.actions
 import launch_testing.asserts
 import rclpy
 from ament_index_python.packages import get_package_prefix, get_package_share_directory
+from geometry_msgs.msg import Inertia, Vector3, Wrench
 from launch import LaunchDescription
 from launch.actions import IncludeLaunchDescription
 from launch.launch_description_sources import PythonLaunchDescriptionSource
-from realtime_dynamics.msg import JointSpaceMatrix
+from realtime_dynamics.msg import JointSpaceMatrix, LinkLoad, LinkWrench
 from realtime_dynamics.srv import (
     ComputeForwardDynamics, ComputeInverseDynamics, GetCoriolis, GetGravity, GetJacobian,
     GetMassMatrix, GetRegressor)
@@ -141,8 +142,6 @@ class ServiceTest(unittest.TestCase):
         self.compare(response, response.efforts, 'tau')
 
     def test_wrenches(self):
-        from geometry_msgs.msg import Vector3, Wrench
-        from realtime_dynamics.msg import LinkWrench
         wrench = LinkWrench(link='panda_link5', wrench=Wrench(
             torque=Vector3(x=1.0, y=2.0, z=3.0), force=Vector3(x=4.0, y=5.0, z=6.0)))
         response = self.call(ComputeInverseDynamics, 'compute_inverse_dynamics',
@@ -152,8 +151,6 @@ class ServiceTest(unittest.TestCase):
         self.compare(response, response.efforts, 'tau', lines)
 
     def test_loads_and_friction(self):
-        from geometry_msgs.msg import Inertia, Vector3
-        from realtime_dynamics.msg import LinkLoad
         load = LinkLoad(link='panda_link8', inertia=Inertia(
             m=1.5, com=Vector3(x=0.01, y=0.02, z=0.03), ixx=0.1, iyy=0.2, izz=0.3))
         response = self.call(ComputeInverseDynamics, 'compute_inverse_dynamics',

@@ -144,8 +144,9 @@ class DynamicsServerTest : public testing::Test {
   }
 
   template <class Service>
-  typename Service::Response call(const std::string& name,
-                                  const typename Service::Request& request = {}) {
+  typename Service::Response call(
+      const std::string& name,
+      const typename Service::Request& request = typename Service::Request()) {
     auto client = user->create_client<Service>("dynamics_server/" + name);
     if (!client->wait_for_service(patience)) throw std::runtime_error("no service " + name);
     auto future = client->async_send_request(std::make_shared<typename Service::Request>(request));
@@ -194,6 +195,7 @@ struct Case {
   const std::string& urdf;
   std::vector<std::string> joints;
 };
+void PrintTo(const Case& robot, std::ostream* out) { *out << robot.name; }
 
 class ServiceTest : public DynamicsServerTest, public testing::WithParamInterface<Case> {};
 
@@ -278,7 +280,7 @@ TEST_P(ServiceTest, GivesTheNumbersOfTheCore) {
   // With everything that can be added.
   const std::string link = model.links.back().name;
   query.wrenches = {{link, {{0.1, 0.2, 0.3}, {4.0, 5.0, 6.0}}}};
-  query.loads = {{link, {2.0, {0.01, 0.02, 0.03}, {0.1, 0.001, 0.002, 0.2, 0.003, 0.3}}}};
+  query.loads = {{link, {2.0, {0.01, 0.02, 0.03}, {0.1, 0.001, 0.002, 0.2, 0.003, 0.25}}}};
   query.friction = true;
   const auto add_surroundings = [&](auto& request) {
     msg::LinkWrench on;
@@ -301,7 +303,7 @@ TEST_P(ServiceTest, GivesTheNumbersOfTheCore) {
     load.inertia.ixz = 0.002;
     load.inertia.iyy = 0.2;
     load.inertia.iyz = 0.003;
-    load.inertia.izz = 0.3;
+    load.inertia.izz = 0.25;
     request.loads = {load};
     request.include_friction = true;
   };
@@ -616,35 +618,42 @@ TEST_F(DynamicsServerTest, IsNotDelayedByAFloodOfCalls) {
   tell(panda_joints, numbers(7, 0.1));
   ASSERT_TRUE(eventually([&] { return feedforward->count() > 0; }));
 
-  // Every client has a call on its way all the time, now a small one and now a large one.
+  // Every client has a call on its way all the time, now a small one and now a large one. Each
+  // client's queue receives the answers to all of them, so it must be deeper than their number.
   auto crowd = std::make_shared<rclcpp::Node>("crowd");
   const Spun crowd_spun(crowd, 2);
   const Model model = load_urdf_string(panda);
   const JointStates latest(model);
-  const std::vector<std::size_t> sizes = {1, 10, 500};
-  using Mass = srv::GetMassMatrix;
-  std::vector<std::shared_ptr<Mass::Request>> requests;
+  const std::vector<std::size_t> sizes = {1, 100, 1000};
+  using Inverse = srv::ComputeInverseDynamics;
+  std::vector<std::shared_ptr<Inverse::Request>> requests;
   std::vector<std::vector<double>> expected;
   for (const std::size_t k : sizes) {
-    requests.push_back(std::make_shared<Mass::Request>(at<Mass::Request>({}, numbers(7 * k, 0.3))));
     BatchQuery query;
-    query.positions = requests.back()->positions;
-    expected.push_back(Batch(model, latest).mass_matrix(query).data);
+    query.positions = numbers(7 * k, 0.3);
+    query.velocities = numbers(7 * k, 0.4);
+    query.accelerations = numbers(7 * k, 0.5);
+    auto request = std::make_shared<Inverse::Request>(at<Inverse::Request>({}, query.positions));
+    request->velocities = query.velocities;
+    request->accelerations = query.accelerations;
+    requests.push_back(request);
+    expected.push_back(Batch(model, latest).inverse_dynamics(query).data);
   }
   std::atomic<int> right{0};
   std::atomic<int> answered{0};
-  std::vector<rclcpp::Client<Mass>::SharedPtr> crowd_clients;
+  std::vector<rclcpp::Client<Inverse>::SharedPtr> crowd_clients;
   std::function<void(std::size_t, int)> ask = [&](std::size_t client, int number) {
     const auto size = static_cast<std::size_t>(number) % sizes.size();
     crowd_clients[client]->async_send_request(
-        requests[size], [&, client, number, size](rclcpp::Client<Mass>::SharedFuture future) {
-          right += future.get()->success && future.get()->mass_matrices == expected[size] ? 1 : 0;
+        requests[size], [&, client, number, size](rclcpp::Client<Inverse>::SharedFuture future) {
+          right += future.get()->success && future.get()->efforts == expected[size] ? 1 : 0;
           ++answered;
           if (number + 1 < calls) ask(client, number + 1);
         });
   };
   for (std::size_t i = 0; i < clients; ++i) {
-    crowd_clients.push_back(crowd->create_client<Mass>("dynamics_server/get_mass_matrix"));
+    crowd_clients.push_back(crowd->create_client<Inverse>(
+        "dynamics_server/compute_inverse_dynamics", rclcpp::ServicesQoS().keep_last(1000)));
     ASSERT_TRUE(crowd_clients.back()->wait_for_service(patience));
   }
   const std::size_t before = feedforward->count();

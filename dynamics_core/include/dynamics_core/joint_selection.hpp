@@ -64,7 +64,8 @@ class JointStateKeeper {
 
   /// Takes over what a message says of the robot's joints. Names may come in any order; those that
   /// are not the robot's are passed over. Velocities may be left out, altogether or as NaN, and
-  /// count as zero. Returns what had to be ignored, empty where nothing was.
+  /// count as zero. A joint whose position is not finite is passed over. Returns what had to be
+  /// ignored, empty where nothing was.
   std::string update(const std::vector<std::string>& names, const std::vector<double>& positions,
                      const std::vector<double>& velocities);
 
