@@ -288,7 +288,9 @@ TEST(SimulatedDrives, BrakesHoldAndTakeNoEffort) {
   const VectorXd q = support::Random(5).vector_x(7, 1.0);
   ASSERT_EQ(robot.start(q, VectorXd::Zero(7)), Status::ok);
   move(robot, to_all(Drive::brake, 7), 10000);
-  EXPECT_LT((robot.position() - q).cwiseAbs().maxCoeff(), 1e-9);
+  EXPECT_EQ(robot.position(), q);
+  EXPECT_EQ(robot.velocity().cwiseAbs().maxCoeff(), 0.0);
+  EXPECT_EQ(robot.acceleration().cwiseAbs().maxCoeff(), 0.0);
   EXPECT_EQ(robot.effort().cwiseAbs().maxCoeff(), 0.0);
 }
 
@@ -296,8 +298,10 @@ TEST(SimulatedDrives, BrakesStopAtOnce) {
   SimulatedRobot robot(wheel(0.1, 0.0, 0.0), {});
   ASSERT_EQ(robot.start(one(0.0), one(5.0)), Status::ok);
   move(robot, to_all(Drive::brake), 1);
-  EXPECT_LT(std::abs(robot.velocity()[0]), 1e-9);
-  EXPECT_LT(std::abs(robot.position()[0]), 1e-9);
+  EXPECT_LT(std::abs(robot.velocity()[0]), 1e-15);
+  EXPECT_LT(std::abs(robot.position()[0]), 1e-15);
+  move(robot, to_all(Drive::brake), 10);
+  EXPECT_EQ(robot.velocity()[0], 0.0);
 }
 
 /// A braked joint is a locked one for the others.

@@ -65,8 +65,7 @@ void require_from_zero(const char* parameter, double value) {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr double two_pi = 6.28318530717958647692;
-/// A brake takes a joint to rest as if it had so many times its inertia: all but a 10⁻¹² of the
-/// speed in one step.
+/// For the other joints a brake makes its own as heavy as so many times its inertia.
 constexpr double brake_strength = 1e12;
 
 }  // namespace
@@ -245,6 +244,10 @@ Status SimulatedRobot::Acceleration::operator()(double /*t*/, VectorIn<double> /
   do {
     s = r.accelerate(h);
   } while (s == Status::ok && r.saturate(h));
+  for (std::size_t j = 0; j < r.drives_.size(); ++j) {
+    const auto i = static_cast<Index>(j);
+    if (r.now_.drives[j] == Drive::brake) r.a_[i] = 0.0 - r.v_[i] / h;  // exactly to rest
+  }
   a = r.a_;
   return s;
 }
