@@ -7,6 +7,7 @@ of them from the joints of the URDF and the robot's own mass matrix. Nothing her
 
 import json
 import math
+import random
 import subprocess
 import xml.etree.ElementTree as ElementTree
 from dataclasses import dataclass
@@ -157,29 +158,46 @@ def with_ros2_control(robot, mode, start, hardware=None):
 
 def gains_of(robot, urdf_file, mode, start, update_rate, dynamics):
     """
-    Gains of a critically damped loop at BANDWIDTH from the robot's mass matrix at the start.
+    Return gains of a critically damped loop at BANDWIDTH from the robot's mass matrix.
 
-    A joint's inertia is the diagonal element of M, but no more than keeps the sampled loop clear of
-    its stability bound where the other joints give way: d (M^-1)_jj lag <= 1/4.
+    A joint's inertia is the diagonal element of M at the start, but no more than keeps the sampled
+    loop clear of its stability bound in any pose, also where the other joints give way:
+    d (M^-1)_jj lag <= 1/4, the lag being half a period.
     """
-    request = json.dumps({'joints': robot.joint_names, 'q': start})
-    command = [dynamics, 'eval', urdf_file, '--compute', 'M,Minv']
-    answer = subprocess.run(command, input=request, capture_output=True, text=True)
-    if answer.returncode != 0:
-        raise SetupError(answer.stderr.strip())
-    matrices = json.loads(answer.stdout)
-    if 'error' in matrices:
-        raise SetupError(matrices['error'])
-    if matrices['Minv'] is None:
-        raise SetupError(f'the mass matrix of {robot.name} is singular: a link at the end of a '
-                         'chain has no inertia')
-    lag = 1.5 / update_rate  # a late cycle included
+    matrices = _mass_matrices(robot, urdf_file, [start, *_poses(robot)], dynamics)
     gains = {}
     for j, name in enumerate(robot.joint_names):
-        bound = 1.0 / (8.0 * BANDWIDTH * lag * matrices['Minv'][j][j])
-        inertia = min(matrices['M'][j][j], bound)
-        gains[name] = _law_gains(mode, inertia)
+        most_yielding = max(matrix['Minv'][j][j] for matrix in matrices)
+        bound = update_rate / (4.0 * BANDWIDTH * most_yielding)
+        gains[name] = _law_gains(mode, min(matrices[0]['M'][j][j], bound))
     return gains
+
+
+def _poses(robot, count=200):
+    """Return poses all over the joints' ranges, the same ones every time."""
+    numbers = random.Random(1)
+    return [
+        [numbers.uniform(max(joint.lower, -math.pi), min(joint.upper, math.pi))
+         for joint in robot.joints]
+        for _ in range(count)
+    ]
+
+
+def _mass_matrices(robot, urdf_file, poses, dynamics):
+    """Return M and its inverse in each pose, by the command `dynamics eval`."""
+    requests = [json.dumps({'joints': robot.joint_names, 'q': pose}) for pose in poses]
+    command = [dynamics, 'eval', urdf_file, '--compute', 'M,Minv']
+    answer = subprocess.run(command, input='\n'.join(requests), capture_output=True, text=True)
+    if answer.returncode != 0:
+        raise SetupError(answer.stderr.strip())
+    matrices = [json.loads(line) for line in answer.stdout.splitlines()]
+    for matrix in matrices:
+        if 'error' in matrix:
+            raise SetupError(matrix['error'])
+        if matrix['Minv'] is None:
+            raise SetupError(f'the mass matrix of {robot.name} is singular: a link at the end of a '
+                             'chain has no inertia')
+    return matrices
 
 
 def _law_gains(mode, inertia):

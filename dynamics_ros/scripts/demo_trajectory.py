@@ -139,6 +139,10 @@ class DemoClient:
             JointTrajectoryControllerState, f'{controller}/controller_state', self.states.append,
             QoSProfile(depth=10000, reliability=ReliabilityPolicy.RELIABLE))
 
+    def now(self):
+        """Return the time in seconds, by the clock that stamps the controller's states."""
+        return 1e-9 * self.node.get_clock().now().nanoseconds
+
     def wait_for(self, condition, timeout, missing):
         """Spin until the condition holds; after `timeout` seconds raise what is missing."""
         end = time.monotonic() + timeout
@@ -159,11 +163,16 @@ class DemoClient:
         return future.result()
 
     def fresh_state(self, timeout=60.0):
-        """Return the next state of the controller in which it is active."""
+        """Return a state of the active controller that is no older than this call."""
+        now = self.now()
+
+        def fresh():
+            return (self.states and seconds(self.states[-1].header.stamp) >= now
+                    and all(map(math.isfinite, self.states[-1].reference.positions)))
+
         self.states.clear()
         self.wait_for(
-            lambda: self.states and all(map(math.isfinite, self.states[-1].reference.positions)),
-            timeout,
+            fresh, timeout,
             f'nothing on {self._subscription.topic_name}; is {self.controller} active, and its '
             'state_publish_rate above zero? See: ros2 control list_controllers')
         return self.states[-1]
@@ -205,7 +214,7 @@ class DemoClient:
 
     def settle(self, settle_time):
         """Let this time pass on the controller's clock."""
-        self.wait_until_stamped(seconds(self.fresh_state().header.stamp) + settle_time)
+        self.wait_until_stamped(self.now() + settle_time)
 
     def measure(self, trajectory, settle_time=0.5, on_the_way=None):
         """
@@ -220,7 +229,7 @@ class DemoClient:
             self.wait_until_stamped(begin + length / 4.0)
             on_the_way()
         self.finish(handle, length + 30.0)
-        self.wait_until_stamped(seconds(self.states[-1].header.stamp) + settle_time)
+        self.settle(settle_time)
         return TrackingRecord(list(self.states))
 
     def last_reference(self, joints):
@@ -283,7 +292,7 @@ class Demo:
             there_and_back(self.joints, start, self.goal, self.travel_time), self.settle_time)
         report = record.report()
         print_table(
-            f'Tracking error of {self.controller} over {report["samples"]} cycles in '
+            f'Tracking error of {self.controller} over {report["samples"]} samples in '
             f'{report["duration"]:.2f} s [rad or m]',
             ['joint', 'travel', 'RMS', 'peak', 'final'],
             [[joint, f['travel'], f['rms'], f['peak'], f['final']]

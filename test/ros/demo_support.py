@@ -75,12 +75,12 @@ class DemoTestCase(unittest.TestCase):
 
     # --- services ---------------------------------------------------------------------------------
 
-    def call(self, kind, name, **fields):
-        return self.call_all(kind, [name], **fields)[0]
+    def call(self, kind, service, **fields):
+        return self.call_all(kind, [service], **fields)[0]
 
-    def call_all(self, kind, names, **fields):
+    def call_all(self, kind, services, **fields):
         """Call several services at the same time and return their answers."""
-        clients = [self.node.create_client(kind, name) for name in names]
+        clients = [self.node.create_client(kind, name) for name in services]
         for client in clients:
             self.client.wait_for(
                 client.service_is_ready, PATIENCE, f'no service {client.srv_name}')
