@@ -167,7 +167,10 @@ void DynamicsServer::take_reference(const JointTrajectory& message) {
 
 void DynamicsServer::publish() {
   const std::shared_ptr<Robot> robot = this->robot();
-  if (!robot) return;
+  const std::size_t listeners = feedforward_publisher_->get_subscription_count() +
+                                gravity_publisher_->get_subscription_count() +
+                                mass_matrix_publisher_->get_subscription_count();
+  if (!robot || listeners == 0) return;
   if (const auto missing = robot->states().missing(robot->joints); !missing.empty()) {
     RCLCPP_WARN_THROTTLE(get_logger(), *get_clock(), throttle,
                          "Nothing is published until joint_states has told of %s",

@@ -1,4 +1,4 @@
-"""The server as users start it: every service against `dynamics eval`, a bad URDF, a xacro file."""
+"""The server as users start it: services against `dynamics eval`, bad URDF, xacro, component."""
 
 import json
 import math
@@ -16,6 +16,8 @@ from geometry_msgs.msg import Inertia, Vector3, Wrench
 from launch import LaunchDescription
 from launch.actions import IncludeLaunchDescription
 from launch.launch_description_sources import PythonLaunchDescriptionSource
+from launch_ros.actions import ComposableNodeContainer
+from launch_ros.descriptions import ComposableNode
 from realtime_dynamics.msg import JointSpaceMatrix, LinkLoad, LinkWrench
 from realtime_dynamics.srv import (
     ComputeForwardDynamics, ComputeInverseDynamics, GetCoriolis, GetGravity, GetJacobian,
@@ -57,6 +59,12 @@ def generate_test_description():
         server(PANDA),
         server(bad, 'broken'),
         server(xacro, 'expanded'),
+        ComposableNodeContainer(
+            name='container', namespace='', package='rclcpp_components',
+            executable='component_container', composable_node_descriptions=[ComposableNode(
+                package='realtime_dynamics', plugin='realtime_dynamics::DynamicsServer',
+                namespace='composed',
+                parameters=[{'robot_description': PANDA.read_text(encoding='utf-8')}])]),
         launch_testing.actions.ReadyToTest(),
     ])
 
@@ -194,6 +202,10 @@ class ServiceTest(unittest.TestCase):
 
     def test_xacro(self):
         response = self.call(GetGravity, 'get_gravity', namespace='/expanded', positions=self.q)
+        self.compare(response, response.efforts, 'gravity')
+
+    def test_component(self):
+        response = self.call(GetGravity, 'get_gravity', namespace='/composed', positions=self.q)
         self.compare(response, response.efforts, 'gravity')
 
     def test_bad_request(self):
