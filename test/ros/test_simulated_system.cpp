@@ -263,8 +263,9 @@ TEST_F(SimulatedSystemTest, IsHeldByItsBrakesUntilItIsCommanded) {
   manager.run(500);
   manager.claim({"shoulder/effort", "elbow/effort"});
   manager.run(500);  // claimed, but nothing commanded yet
-  EXPECT_NEAR(manager.get("shoulder/position"), 0.2, 1e-9);
-  EXPECT_NEAR(manager.get("elbow/position"), -0.3, 1e-9);
+  EXPECT_EQ(manager.get("shoulder/position"), 0.2);
+  EXPECT_EQ(manager.get("elbow/position"), -0.3);
+  EXPECT_EQ(manager.get("shoulder/velocity"), 0.0);
   EXPECT_EQ(manager.get("shoulder/effort"), 0.0);
 }
 
@@ -498,6 +499,23 @@ TEST_F(SimulatedSystemTest, RecoversFromInjectedErrors) {
   }
 }
 
+TEST_F(SimulatedSystemTest, SaysSoWhereTheSimulationCannotGoOn) {
+  ErrorLog log;
+  Manager manager(urdf(arm(), {{"effort_limits", "false"}}));
+  ASSERT_TRUE(manager.activate());
+  manager.claim({"elbow/effort"});
+  manager.command("elbow/effort", 1e200);
+  ASSERT_EQ(manager.write(), return_type::OK);
+  return_type result = return_type::OK;
+  for (int k = 0; k < 100 && result == return_type::OK; ++k) result = manager.read();
+  EXPECT_EQ(result, return_type::ERROR);
+  EXPECT_THAT(ErrorLog::text(), HasSubstr("the simulation cannot go on: not finite"));
+  EXPECT_EQ(manager.state(), State::PRIMARY_STATE_UNCONFIGURED);
+  ASSERT_TRUE(manager.activate());
+  manager.run(10);
+  EXPECT_EQ(manager.get("elbow/velocity"), 0.0);
+}
+
 TEST_F(SimulatedSystemTest, SensorsFailWhenAsked) {
   Manager manager(urdf(arm()));
   ASSERT_TRUE(manager.activate());
@@ -638,6 +656,11 @@ TEST_F(SimulatedSystemTest, DoesNotAllocateInTheCycle) {
     good = system.read(now, period) == return_type::OK && good;
   }
   EXPECT_EQ(guard.count(), 0);
+  EXPECT_TRUE(good);
+  // The guard sees what the plugin's library allocates.
+  const support::AllocationGuard canary;
+  good = system.on_activate(none) == SimulatedSystem::CallbackReturn::SUCCESS;
+  EXPECT_TRUE(canary.count() > 0 || !support::allocations_are_counted);
   EXPECT_TRUE(good);
 }
 
