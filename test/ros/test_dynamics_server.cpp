@@ -61,16 +61,17 @@ std::vector<double> numbers(std::size_t n, double start) {
   return out;
 }
 
-/// Keeps the messages of a topic.
+/// Keeps the messages of a topic, with a queue so deep that none gets lost on a busy machine.
 template <class Message>
 class Inbox {
  public:
   Inbox(rclcpp::Node& node, const std::string& topic)
-      : subscription_(node.create_subscription<Message>(topic, 10, [this](const Message& message) {
-          const std::lock_guard lock(mutex_);
-          last_ = message;
-          ++count_;
-        })) {}
+      : subscription_(
+            node.create_subscription<Message>(topic, 10000, [this](const Message& message) {
+              const std::lock_guard lock(mutex_);
+              last_ = message;
+              ++count_;
+            })) {}
 
   [[nodiscard]] std::size_t count() const {
     const std::lock_guard lock(mutex_);
@@ -113,10 +114,10 @@ class DynamicsServerTest : public testing::Test {
   static void SetUpTestSuite() { rclcpp::init(0, nullptr); }
   static void TearDownTestSuite() { rclcpp::shutdown(); }
 
-  void start(const std::vector<rclcpp::Parameter>& parameters) {
+  void start(const std::vector<rclcpp::Parameter>& parameters, std::size_t threads = 3) {
     server =
         std::make_shared<DynamicsServer>(rclcpp::NodeOptions().parameter_overrides(parameters));
-    server_spun = std::make_unique<Spun>(server, 3);
+    server_spun = std::make_unique<Spun>(server, threads);
     user = std::make_shared<rclcpp::Node>("user");
     joint_states = user->create_publisher<JointState>("joint_states", 10);
     reference = user->create_publisher<JointTrajectory>("dynamics_server/reference", 10);
@@ -614,46 +615,48 @@ TEST_F(DynamicsServerTest, IsNotDelayedByAFloodOfCalls) {
   constexpr double rate = 200.0;
   constexpr int clients = 20;
   constexpr int calls = 1000;
-  start({rclcpp::Parameter("robot_description", panda), rclcpp::Parameter("publish_rate", rate)});
+  // A single thread for the services, as in the plainest container: a large call blocks all others.
+  start({rclcpp::Parameter("robot_description", panda), rclcpp::Parameter("publish_rate", rate)},
+        1);
   tell(panda_joints, numbers(7, 0.1));
   ASSERT_TRUE(eventually([&] { return feedforward->count() > 0; }));
 
-  // Every client has a call on its way all the time, now a small one and now a large one. Each
+  // Every client has a call on its way all the time, small ones and now and then a large one. Each
   // client's queue receives the answers to all of them, so it must be deeper than their number.
   auto crowd = std::make_shared<rclcpp::Node>("crowd");
   const Spun crowd_spun(crowd, 2);
   const Model model = load_urdf_string(panda);
   const JointStates latest(model);
-  const std::vector<std::size_t> sizes = {1, 100, 1000};
-  using Inverse = srv::ComputeInverseDynamics;
-  std::vector<std::shared_ptr<Inverse::Request>> requests;
+  const std::vector<std::size_t> sizes = {1, 100, 10'000};
+  using Forward = srv::ComputeForwardDynamics;
+  std::vector<std::shared_ptr<Forward::Request>> requests;
   std::vector<std::vector<double>> expected;
   for (const std::size_t k : sizes) {
     BatchQuery query;
     query.positions = numbers(7 * k, 0.3);
     query.velocities = numbers(7 * k, 0.4);
-    query.accelerations = numbers(7 * k, 0.5);
-    auto request = std::make_shared<Inverse::Request>(at<Inverse::Request>({}, query.positions));
+    query.efforts = numbers(7 * k, 0.5);
+    auto request = std::make_shared<Forward::Request>(at<Forward::Request>({}, query.positions));
     request->velocities = query.velocities;
-    request->accelerations = query.accelerations;
+    request->efforts = query.efforts;
     requests.push_back(request);
-    expected.push_back(Batch(model, latest).inverse_dynamics(query).data);
+    expected.push_back(Batch(model, latest).forward_dynamics(query).data);
   }
   std::atomic<int> right{0};
   std::atomic<int> answered{0};
-  std::vector<rclcpp::Client<Inverse>::SharedPtr> crowd_clients;
+  std::vector<rclcpp::Client<Forward>::SharedPtr> crowd_clients;
   std::function<void(std::size_t, int)> ask = [&](std::size_t client, int number) {
-    const auto size = static_cast<std::size_t>(number) % sizes.size();
+    const std::size_t size = number % 50 == 0 ? 2 : static_cast<std::size_t>(number % 2);
     crowd_clients[client]->async_send_request(
-        requests[size], [&, client, number, size](rclcpp::Client<Inverse>::SharedFuture future) {
-          right += future.get()->success && future.get()->efforts == expected[size] ? 1 : 0;
+        requests[size], [&, client, number, size](rclcpp::Client<Forward>::SharedFuture future) {
+          right += future.get()->success && future.get()->accelerations == expected[size] ? 1 : 0;
           ++answered;
           if (number + 1 < calls) ask(client, number + 1);
         });
   };
   for (std::size_t i = 0; i < clients; ++i) {
-    crowd_clients.push_back(crowd->create_client<Inverse>(
-        "dynamics_server/compute_inverse_dynamics", rclcpp::ServicesQoS().keep_last(1000)));
+    crowd_clients.push_back(crowd->create_client<Forward>(
+        "dynamics_server/compute_forward_dynamics", rclcpp::ServicesQoS().keep_last(1000)));
     ASSERT_TRUE(crowd_clients.back()->wait_for_service(patience));
   }
   const std::size_t before = feedforward->count();
@@ -668,5 +671,5 @@ TEST_F(DynamicsServerTest, IsNotDelayedByAFloodOfCalls) {
   RecordProperty("rate", std::to_string(published / elapsed.count()));
   EXPECT_EQ(answered, clients * calls);
   EXPECT_EQ(right, clients * calls);
-  EXPECT_GT(published / elapsed.count(), 0.9 * rate) << "over " << elapsed.count() << " s";
+  EXPECT_GT(published / elapsed.count(), 0.8 * rate) << "over " << elapsed.count() << " s";
 }
