@@ -11,6 +11,7 @@ import sys
 import rclpy
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
+from rclpy.qos import QoSProfile
 from realtime_dynamics.srv import GetGravity, GetMassMatrix
 
 
@@ -22,10 +23,12 @@ class Client:
         self.right = 0
         self.positions = expected['q']
         mass_matrix = [x for row in expected['M'] for x in row]
+        # With some middlewares a client also hears the others' answers before it passes over them.
+        qos = QoSProfile(depth=1000)
         self.kinds = [
-            (node.create_client(GetMassMatrix, '/dynamics_server/get_mass_matrix'),
+            (node.create_client(GetMassMatrix, '/dynamics_server/get_mass_matrix', qos_profile=qos),
              GetMassMatrix.Request, 'mass_matrices', mass_matrix),
-            (node.create_client(GetGravity, '/dynamics_server/get_gravity'),
+            (node.create_client(GetGravity, '/dynamics_server/get_gravity', qos_profile=qos),
              GetGravity.Request, 'efforts', expected['gravity']),
         ]
         for client, *_ in self.kinds:

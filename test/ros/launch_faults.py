@@ -24,15 +24,16 @@ class TestFaults(DemoTestCase):
         self.wait_for_controllers('inactive')
 
     def assert_drives_are_off(self):
-        """The efforts that the drives report are zero, and the robot stands."""
+        """The drives report no effort, and brakes hold the robot."""
         received = []
         subscription = self.node.create_subscription(
             JointState, '/joint_states', received.append, 10)
 
         def off():
-            return received and not any(received[-1].effort) and not any(received[-1].velocity)
+            return (received and not any(received[-1].effort)
+                    and max(map(abs, received[-1].velocity)) < 1e-9)
 
-        self.client.wait_for(off, PATIENCE, 'drives that are off')
+        self.client.wait_for(off, PATIENCE, 'the drives are not off')
         self.node.destroy_subscription(subscription)
 
     def assert_all_goes_on(self):
@@ -54,13 +55,9 @@ class TestFaults(DemoTestCase):
         self.inject(fault, False)
         self.set_hardware_state(State.PRIMARY_STATE_INACTIVE)
         self.set_hardware_state(State.PRIMARY_STATE_ACTIVE)
-        self.wait_for_broadcaster()
+        self.switch(activate=['joint_state_broadcaster'])
         self.assert_drives_are_off()
         self.assert_all_goes_on()
-
-    def wait_for_broadcaster(self):
-        if self.controllers()['joint_state_broadcaster'] != 'active':
-            self.switch(activate=['joint_state_broadcaster'])
 
     def test_state_that_is_not_a_number(self):
         self.assert_tracks(self.follow())
