@@ -35,8 +35,8 @@ ARGUMENTS = [
     ('robot', 'panda', 'A URDF in config/robots by its name (panda, ur5e, puma560, ...), or '
                        'the path of your URDF or xacro file'),
     ('mode', 'feedforward', 'The control law: ' + ', '.join(demo_setup.MODES)),
-    ('controllers', '', 'A parameter file for the controllers, e.g. from config/, instead of one '
-                        'made for the robot; mode then says which interfaces the drives have'),
+    ('controllers', '', 'A parameter file for the controllers, e.g. from config/, instead of mode '
+                        'and of one that is made for the robot'),
     ('update_rate', '500', 'Cycles of the controller manager a second, Hz'),
     ('start', '', 'Where the robot starts, rad or m: a number for each joint, with commas'),
     ('travel_time', '', 'For one way of the trajectory, s; else by the velocity limits'),
@@ -60,7 +60,7 @@ def generate_launch_description():
 
 def demo(context):
     value = {name: LaunchConfiguration(name).perform(context) for name, _, _ in ARGUMENTS}
-    mode = value['mode']
+    mode = mode_of(value['controllers']) if value['controllers'] else value['mode']
     if mode not in demo_setup.MODES:
         raise demo_setup.SetupError(f'mode {mode} is none of {", ".join(demo_setup.MODES)}')
 
@@ -128,6 +128,19 @@ def description(robot):
         return xacro.process_file(path).toxml()
     with open(path, encoding='utf-8') as file:
         return file.read()
+
+
+def mode_of(controllers):
+    """Return the mode of the FeedforwardController in a parameter file."""
+    if not os.path.isfile(controllers):
+        raise demo_setup.SetupError(f'controllers {controllers}: there is no such file')
+    with open(controllers, encoding='utf-8') as file:
+        parameters = yaml.safe_load(file)
+    try:
+        return parameters['feedforward_controller']['ros__parameters']['mode']
+    except (KeyError, TypeError):
+        raise demo_setup.SetupError(
+            f'controllers {controllers}: it has no mode of a feedforward_controller')
 
 
 def start_positions(robot, text):

@@ -18,8 +18,7 @@ FINAL = {'pd.yaml': 0.5, 'gravity_compensation.yaml': 1e-6}
 
 @launch_testing.parametrize('name', FILES)
 def generate_test_description(name):
-    mode = os.path.splitext(name)[0]
-    return demo(mode=mode, controllers=shared('config', name), travel_time='1.5',
+    return demo(controllers=shared('config', name), travel_time='1.5',
                 report=os.path.join(DIRECTORY, name))
 
 
