@@ -7,9 +7,11 @@ from launch import LaunchDescription
 from launch.actions import ExecuteProcess
 import launch_testing
 from launch_testing.actions import ReadyToTest
+import launch_testing.markers
 
 
 @launch_testing.parametrize('mode, exit_code', [('feedforward', 0), ('pd', 1)])
+@launch_testing.markers.keep_alive
 def generate_test_description(mode, exit_code):
     demo = ExecuteProcess(
         cmd=['ros2', 'launch', 'realtime_dynamics', 'demo.launch.py', 'once:=true',
