@@ -31,6 +31,9 @@ class TestPayload(DemoTestCase):
         self.assertGreater(untold['final'], 10.0 * told['final'])
         self.assertGreater(untold['peak'], 10.0 * told['peak'])
 
+        # Told late, the robot begins where friction holds it, but ends where it should.
         self.set_payload(['feedforward_controller'], MASS, TRANSITION)
         self.client.settle(2.0)
-        self.assert_tracks(self.follow())
+        late = self.follow()
+        self.assertLess(late['final'], 1e-3, late)
+        self.assertLess(late['rms'], 0.1 * untold['rms'])
