@@ -104,8 +104,11 @@ def demo(context):
     ]
     if value['trajectory'] == 'true':
         target = {'joints': robot.joint_names, 'goal': goal} if demo_setup.moves(mode) else {}
+        # With the Python that runs this launch file, whichever comes first in PATH.
+        path = os.pathsep.join([os.path.dirname(sys.executable), os.environ['PATH']])
         trajectory = Node(
             package=PACKAGE, executable='demo_trajectory.py', output='screen',
+            additional_env={'PATH': path},
             parameters=[{**target, 'travel_time': travel_time, 'report': value['report'],
                          'tolerance': float(value['tolerance'])}])
         actions.append(after(spawner, [trajectory], 'the controllers could not be started'))
