@@ -10,7 +10,9 @@ keeps it: the URDF with its <ros2_control> block and the parameters of the contr
 your own from.
 """
 
+import atexit
 import os
+import shutil
 import sys
 import tempfile
 
@@ -69,7 +71,7 @@ def demo(context):
     goal = demo_setup.goal_of(robot, start)
     travel_time = float(value['travel_time'] or demo_setup.travel_time(robot, start, goal))
 
-    directory = value['files'] or tempfile.mkdtemp(prefix='realtime_dynamics_')
+    directory = value['files'] or temporary_directory()
     os.makedirs(directory, exist_ok=True)
     hardware = dict(item.split('=', 1) for item in value['hardware'].split())
     urdf = demo_setup.with_ros2_control(robot, mode, start, hardware)
@@ -102,7 +104,7 @@ def demo(context):
         Node(package='rviz2', executable='rviz2', condition=IfCondition(value['rviz']),
              arguments=['-d', os.path.join(share(), 'config', 'demo.rviz'), '-f', robot.root]),
     ]
-    if value['trajectory'] == 'true':
+    if is_true(value['trajectory']):
         target = {'joints': robot.joint_names, 'goal': goal} if demo_setup.moves(mode) else {}
         # With the Python that runs this launch file, whichever comes first in PATH.
         path = os.pathsep.join([os.path.dirname(sys.executable), os.environ['PATH']])
@@ -112,7 +114,7 @@ def demo(context):
             parameters=[{**target, 'travel_time': travel_time, 'report': value['report'],
                          'tolerance': float(value['tolerance'])}])
         actions.append(after(spawner, [trajectory], 'the controllers could not be started'))
-        if value['once'] == 'true':
+        if is_true(value['once']):
             done = Shutdown(reason='the trajectory is done')
             actions.append(after(trajectory, [done], 'the robot did not arrive'))
     return actions
@@ -167,6 +169,17 @@ def after(process, actions, failure):
         raise RuntimeError(failure)
 
     return RegisterEventHandler(OnProcessExit(target_action=process, on_exit=go_on))
+
+
+def temporary_directory():
+    """Make a directory that goes with this process."""
+    path = tempfile.mkdtemp(prefix='realtime_dynamics_')
+    atexit.register(shutil.rmtree, path, ignore_errors=True)
+    return path
+
+
+def is_true(text):
+    return text.lower() in ('true', '1')
 
 
 def write(path, text):
