@@ -21,7 +21,6 @@ from ament_index_python.packages import get_package_prefix, get_package_share_di
 from launch import LaunchDescription
 from launch.actions import (
     DeclareLaunchArgument, IncludeLaunchDescription, OpaqueFunction, RegisterEventHandler, Shutdown)
-from launch.conditions import IfCondition
 from launch.event_handlers import OnProcessExit
 from launch.launch_description_sources import PythonLaunchDescriptionSource
 from launch.substitutions import LaunchConfiguration
@@ -101,9 +100,12 @@ def demo(context):
         spawner,
         IncludeLaunchDescription(
             PythonLaunchDescriptionSource(os.path.join(share(), 'launch', 'dynamics.launch.py'))),
-        Node(package='rviz2', executable='rviz2', condition=IfCondition(value['rviz']),
-             arguments=['-d', os.path.join(share(), 'config', 'demo.rviz'), '-f', robot.root]),
     ]
+    if is_true(value['rviz']):
+        get_package_prefix('rviz2')  # or nothing is started
+        actions.append(Node(
+            package='rviz2', executable='rviz2',
+            arguments=['-d', os.path.join(share(), 'config', 'demo.rviz'), '-f', robot.root]))
     if is_true(value['trajectory']):
         target = {'joints': robot.joint_names, 'goal': goal} if demo_setup.moves(mode) else {}
         # With the Python that runs this launch file, whichever comes first in PATH.
