@@ -18,7 +18,6 @@ namespace dynamics_core {
 namespace {
 
 using detail::quoted;
-using detail::to_text;
 using Eigen::Index;
 using Eigen::MatrixXd;
 using Eigen::VectorXd;

@@ -123,7 +123,7 @@ std::string error_of(const Batch& batch, const BatchQuery& query) {
 
 }  // namespace
 
-INSTANTIATE_TEST_SUITE_P(, BatchTest, testing::Values(0, 1), [](const auto& test) {
+INSTANTIATE_TEST_SUITE_P(Robots, BatchTest, testing::Values(0, 1), [](const auto& test) {
   return test.param == 0 ? std::string("humanoid_subset") : std::string("panda_permuted");
 });
 

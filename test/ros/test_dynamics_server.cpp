@@ -226,7 +226,7 @@ class ServiceTest : public DynamicsServerTest, public testing::WithParamInterfac
 
 }  // namespace
 
-INSTANTIATE_TEST_SUITE_P(, ServiceTest,
+INSTANTIATE_TEST_SUITE_P(Robots, ServiceTest,
                          testing::Values(Case{"panda", panda, panda_joints},
                                          Case{"humanoid_arm",
                                               humanoid,

@@ -58,7 +58,7 @@ bool spin_until(const rclcpp::node_interfaces::NodeBaseInterface::SharedPtr& a,
   rclcpp::executors::SingleThreadedExecutor executor;
   executor.add_node(a);
   executor.add_node(b);
-  const auto end = std::chrono::steady_clock::now() + 20s;
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
   while (!done() && std::chrono::steady_clock::now() < end) executor.spin_once(10ms);
   return done();
 }

@@ -97,8 +97,9 @@ struct ModelOptions {
   std::map<std::string, double> gear_ratio;
 };
 
-/// The joints that move `tip` in `root` (empty: the robot's root), from the root on; fixed and mimic
-/// joints left out. Throws ModelError where a link is unknown or the one is not above the other.
+/// The joints that move `tip` in `root` (empty: the robot's root), from the root on; fixed and
+/// mimic joints left out. Throws ModelError where a link is unknown or the one is not above the
+/// other.
 [[nodiscard]] std::vector<std::string> chain_joints(const RobotDescription& description,
                                                     const std::string& root,
                                                     const std::string& tip);
