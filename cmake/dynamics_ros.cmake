@@ -2,7 +2,7 @@
 
 enable_language(C)  # of the messages' code
 foreach(package IN ITEMS
-    ament_index_cpp control_msgs controller_interface diagnostic_msgs diagnostic_updater
+    control_msgs controller_interface diagnostic_msgs diagnostic_updater
     generate_parameter_library geometry_msgs hardware_interface lifecycle_msgs pluginlib
     rclcpp rclcpp_components rclcpp_lifecycle realtime_tools rosidl_default_generators sensor_msgs
     std_msgs std_srvs trajectory_msgs)

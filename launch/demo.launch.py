@@ -68,17 +68,18 @@ def demo(context):
     robot = demo_setup.read_robot(description(value['robot']))
     start = start_positions(robot, value['start'])
     goal = demo_setup.goal_of(robot, start)
-    travel_time = float(value['travel_time'] or demo_setup.travel_time(robot, start, goal))
+    travel_time = (positive(float, 'travel_time', value['travel_time']) if value['travel_time']
+                   else demo_setup.travel_time(robot, start, goal))
 
     directory = value['files'] or temporary_directory()
     os.makedirs(directory, exist_ok=True)
-    hardware = dict(item.split('=', 1) for item in value['hardware'].split())
+    hardware = pairs('hardware', value['hardware'])
     urdf = demo_setup.with_ros2_control(robot, mode, start, hardware)
     urdf_file = os.path.join(directory, 'robot.urdf')
     write(urdf_file, urdf)
     controllers = value['controllers']
     if not controllers:
-        update_rate = int(value['update_rate'])
+        update_rate = positive(int, 'update_rate', value['update_rate'])
         dynamics = os.path.join(get_package_prefix(PACKAGE), 'lib', PACKAGE, 'dynamics')
         gains = demo_setup.gains_of(robot, urdf_file, mode, start, update_rate, dynamics)
         parameters = demo_setup.controller_parameters(robot, mode, gains, update_rate)
@@ -114,12 +115,34 @@ def demo(context):
             package=PACKAGE, executable='demo_trajectory.py', output='screen',
             additional_env={'PATH': path},
             parameters=[{**target, 'travel_time': travel_time, 'report': value['report'],
-                         'tolerance': float(value['tolerance'])}])
+                         'tolerance': number(float, 'tolerance', value['tolerance'])}])
         actions.append(after(spawner, [trajectory], 'the controllers could not be started'))
         if is_true(value['once']):
             done = Shutdown(reason='the trajectory is done')
             actions.append(after(trajectory, [done], 'the robot did not arrive'))
     return actions
+
+
+def number(kind, argument, text):
+    try:
+        return kind(text)
+    except ValueError:
+        raise demo_setup.SetupError(f'{argument} {text}: give a number')
+
+
+def positive(kind, argument, text):
+    value = number(kind, argument, text)
+    if not value > 0:
+        raise demo_setup.SetupError(f'{argument} {text}: give a number above zero')
+    return value
+
+
+def pairs(argument, text):
+    items = [item.partition('=') for item in text.split()]
+    for name, equals, _ in items:
+        if not equals:
+            raise demo_setup.SetupError(f'{argument} {name}: give name=value')
+    return {name: value for name, _, value in items}
 
 
 def description(robot):
@@ -153,7 +176,7 @@ def mode_of(controllers):
 def start_positions(robot, text):
     if not text:
         return demo_setup.start_of(robot)
-    start = [float(number) for number in text.split(',')]
+    start = [number(float, 'start', item) for item in text.split(',')]
     if len(start) != len(robot.joints):
         raise demo_setup.SetupError(
             f'start has {len(start)} numbers, but {robot.name} has {len(robot.joints)} joints: '

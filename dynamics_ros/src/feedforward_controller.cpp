@@ -35,6 +35,9 @@ using hardware_interface::HW_IF_VELOCITY;
 namespace {
 
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+/// An absence no longer than this is a restart. A switch that is not asked for `asap` takes place
+/// outside the control loop, and as long as that thread takes.
+constexpr std::chrono::milliseconds restart_time(200);
 constexpr std::array<const char*, 3> reference_types = {HW_IF_POSITION, HW_IF_VELOCITY,
                                                         HW_IF_ACCELERATION};
 
@@ -50,7 +53,7 @@ template <class Interfaces>
   return std::none_of(indices.begin(), indices.end(), [](int i) { return i < 0; });
 }
 
-[[nodiscard]] View measured(const Eigen::VectorXd& values, bool there) noexcept {
+[[nodiscard]] View given(const Eigen::VectorXd& values, bool there) noexcept {
   return there ? View(values) : View();
 }
 
@@ -70,14 +73,23 @@ FeedforwardController::CallbackReturn FeedforwardController::on_init() {
     return CallbackReturn::ERROR;
   }
   params_ = param_listener_->get_params();
+  param_listener_->setUserCallback([this](const Params& params) { take_parameters(params); });
   // Callbacks are called from the last to the first: this one comes before the listener takes over.
   parameter_check_ = get_node()->add_on_set_parameters_callback(
       [this](const std::vector<rclcpp::Parameter>& changes) { return check_parameters(changes); });
+  // Once and for all: its timer may be at work in another thread while the controller is cleaned
+  // up.
+  diagnostics_ = std::make_unique<diagnostic_updater::Updater>(get_node());
+  diagnostics_->setHardwareID("none");
+  diagnostics_->add("control law", [this](diagnostic_updater::DiagnosticStatusWrapper& status) {
+    diagnose(status);
+  });
   return CallbackReturn::SUCCESS;
 }
 
 FeedforwardController::CallbackReturn FeedforwardController::on_configure(
     const rclcpp_lifecycle::State& /*previous*/) {
+  const std::lock_guard<std::mutex> lock(model_mutex_);
   try {
     build_controller();
     create_interfaces();
@@ -93,25 +105,24 @@ void FeedforwardController::build_controller() {
     throw std::runtime_error(
         "robot_description is empty: start robot_state_publisher, or whatever else publishes the "
         "URDF to the controller manager");
-  params_ = param_listener_->get_params();
+  const Params params = param_listener_->get_params();
   model_ = build_model(dynamics_core::parse_urdf(get_robot_description(), "robot_description"),
-                       model_options(params_));
+                       model_options(params));
   for (const std::string& warning : model_->warnings)
     RCLCPP_WARN(get_node()->get_logger(), "%s", warning.c_str());
-  controller_.emplace(*model_, control_config(params_, *model_));
+  controller_.emplace(*model_, control_config(params, *model_));
   command_ = controller_->make_command();
 
   Changes changes;
   changes.loads.resize(model_->links.size());
-  if (!params_.payload.link.empty()) {
-    const auto load = payload(params_);
-    const int link = checked_payload(*model_, params_.payload.link, load);
+  if (!params.payload.link.empty()) {
+    const auto load = payload(params);
+    const int link = checked_payload(*model_, params.payload.link, load);
     changes.loads[static_cast<std::size_t>(link)] = {load, 0.0, true};
     changes.fresh_load = true;
   }
   changes_.set(changes);
-  take_parameters(params_);
-  param_listener_->setUserCallback([this](const Params& params) { take_parameters(params); });
+  take_parameters(params);
 
   const Eigen::Index n = controller_->size();
   for (Eigen::VectorXd* values : {&position_, &velocity_, &reference_position_,
@@ -127,10 +138,7 @@ void FeedforwardController::build_controller() {
 void FeedforwardController::create_interfaces() {
   const auto n = static_cast<std::size_t>(controller_->size());
   const std::vector<double> unknown(n, nan);
-  TopicReference none;
-  for (std::vector<double>* part : {&none.position, &none.velocity, &none.acceleration})
-    part->reserve(n);
-  topic_reference_.set(none);
+  topic_reference_.set(TopicReference());
   auto latest = rclcpp::SystemDefaultsQoS();
   latest.keep_last(1).best_effort();
   reference_subscription_ = get_node()->create_subscription<ReferenceMsg>(
@@ -165,11 +173,7 @@ void FeedforwardController::create_interfaces() {
       std::this_thread::sleep_for(std::chrono::microseconds(100));
   }
 
-  diagnostics_ = std::make_unique<diagnostic_updater::Updater>(get_node());
   diagnostics_->setHardwareID(model_->name);
-  diagnostics_->add("control law", [this](diagnostic_updater::DiagnosticStatusWrapper& status) {
-    diagnose(status);
-  });
 }
 
 FeedforwardController::CallbackReturn FeedforwardController::on_activate(
@@ -182,19 +186,19 @@ FeedforwardController::CallbackReturn FeedforwardController::on_activate(
     RCLCPP_ERROR(get_node()->get_logger(), "State interfaces: %s", error.what());
     return CallbackReturn::FAILURE;
   }
-  // ros2_control switches a controller off and on again, within a cycle, when the controller before
-  // it in the chain comes or goes. Then the effort has to stay up.
-  const std::chrono::duration<double> away = Clock::now() - last_cycle_;
-  const bool restart = away.count() <= params_.max_period && controller_->state() != State::fault;
+  // ros2_control switches a controller off and on again when the one before it in the chain comes
+  // or goes. Then the effort has to stay up.
+  const bool restart =
+      Clock::now() - last_cycle_ <= restart_time && controller_->state() != State::fault;
   if (!restart) {
     controller_->reset();
     compute_times_.clear();
     failed_writes_ = 0;
   }
-  const Measurement measurement{position_, measured(velocity_, has_velocities_), others_};
+  const Measurement measurement{position_, given(velocity_, has_velocities_), others_};
   const State state =
       restart ? controller_->resume(measurement) : controller_->activate(measurement);
-  report();
+  report_.set([this](Report& report) { fill(report); });
   if (state == State::inactive) {
     for (Eigen::Index j = 0; j < controller_->size(); ++j)
       if (!std::isfinite(position_[j] + (has_velocities_ ? velocity_[j] : 0.0)))
@@ -207,7 +211,10 @@ FeedforwardController::CallbackReturn FeedforwardController::on_activate(
   }
   topic_reference_.set([](TopicReference& reference) { reference.fresh = false; });
   fresh_reference_ = false;
+  topic_has_ = {};
   since_published_ = std::numeric_limits<double>::infinity();
+  controller_->repeat(command_);
+  write_commands();
   write_references(restart);
   return CallbackReturn::SUCCESS;
 }
@@ -219,18 +226,18 @@ FeedforwardController::CallbackReturn FeedforwardController::on_deactivate(
                  "Stopped by a fault: %s. Activate the controller again once its cause is gone.",
                  to_string(controller_->fault_cause()));
   read_states();
-  const Measurement measurement{position_, measured(velocity_, has_velocities_), others_};
+  const Measurement measurement{position_, given(velocity_, has_velocities_), others_};
   (void)controller_->update(measurement, {}, 0.0, command_);  // not active: effort 0
   write_commands();
   write_references(false);
-  report();
+  report_.set([this](Report& report) { fill(report); });
   return CallbackReturn::SUCCESS;
 }
 
 FeedforwardController::CallbackReturn FeedforwardController::on_cleanup(
     const rclcpp_lifecycle::State& /*previous*/) {
-  param_listener_->clearUserCallback();
-  diagnostics_.reset();
+  const std::lock_guard<std::mutex> lock(model_mutex_);
+  report_.set(Report());
   state_publisher_.reset();
   payload_service_.reset();
   reference_subscription_.reset();
@@ -345,29 +352,44 @@ void FeedforwardController::take_parameters(const Params& params) {
   });
 }
 
+/// What makes a message on ~/reference unusable; empty where nothing does.
+std::string FeedforwardController::problem_of(const ReferenceMsg& message) {
+  const std::vector<std::string>& joints = params_.joints;
+  const auto wrong_size = [&](const std::vector<double>& values) {
+    return !values.empty() && values.size() != joints.size();
+  };
+  const auto sizes = [&](const char* field, const std::vector<double>& values) {
+    return std::string(field) + " has " + std::to_string(values.size()) +
+           " elements; give none, or " + std::to_string(joints.size()) +
+           " in the order of the parameter joints";
+  };
+  if (wrong_size(message.positions)) return sizes("positions", message.positions);
+  if (wrong_size(message.velocities)) return sizes("velocities", message.velocities);
+  if (wrong_size(message.accelerations)) return sizes("accelerations", message.accelerations);
+  if (!message.effort.empty()) return "effort is given; leave it empty, the controller computes it";
+  const std::lock_guard<std::mutex> lock(model_mutex_);
+  if (!model_) return "the controller is not configured";
+  for (std::size_t j = 0; j < message.positions.size(); ++j) {
+    const auto& limits =
+        model_->joints[static_cast<std::size_t>(model_->find_joint(joints[j]))].limits;
+    const double position = message.positions[j];
+    if (position < limits.lower || position > limits.upper)
+      return "position " + std::to_string(position) + " of joint '" + joints[j] +
+             "' is outside its limits; give one from " + std::to_string(limits.lower) + " to " +
+             std::to_string(limits.upper);
+  }
+  return "";
+}
+
 void FeedforwardController::on_reference(const ReferenceMsg& message) {
   if (is_in_chained_mode()) {
     RCLCPP_WARN_THROTTLE(get_node()->get_logger(), *get_node()->get_clock(), 1000,
                          "~/reference is ignored while another controller commands this one");
     return;
   }
-  const std::size_t n = params_.joints.size();
-  const auto fits = [&](const char* field, const std::vector<double>& values) {
-    if (values.empty() || values.size() == n) return true;
+  if (const std::string problem = problem_of(message); !problem.empty()) {
     RCLCPP_ERROR_THROTTLE(get_node()->get_logger(), *get_node()->get_clock(), 1000,
-                          "~/reference: %s has %zu elements; give none, or %zu in the order of the "
-                          "parameter joints. The message is dropped.",
-                          field, values.size(), n);
-    return false;
-  };
-  if (!fits("positions", message.positions) || !fits("velocities", message.velocities) ||
-      !fits("accelerations", message.accelerations))
-    return;
-  if (!message.effort.empty()) {
-    RCLCPP_ERROR_THROTTLE(get_node()->get_logger(), *get_node()->get_clock(), 1000,
-                          "~/reference: effort has %zu elements; leave it empty, the controller "
-                          "computes it. The message is dropped.",
-                          message.effort.size());
+                          "~/reference: %s. The message is dropped.", problem.c_str());
     return;
   }
   topic_reference_.set([&](TopicReference& reference) {
@@ -380,7 +402,9 @@ void FeedforwardController::on_reference(const ReferenceMsg& message) {
 
 void FeedforwardController::on_set_payload(const SetPayload::Request& request,
                                            SetPayload::Response& response) {
+  const std::lock_guard<std::mutex> lock(model_mutex_);
   try {
+    if (!model_) throw std::runtime_error("the controller is not configured");
     const auto load = payload_of(request);
     const int link = checked_payload(*model_, request.link, load);
     if (!std::isfinite(request.transition_time) || request.transition_time < 0.0)
@@ -392,7 +416,7 @@ void FeedforwardController::on_set_payload(const SetPayload::Request& request,
       changes.fresh_load = true;
     });
     response.success = true;
-  } catch (const dynamics_core::control::ConfigError& error) {
+  } catch (const std::exception& error) {
     response.success = false;
     response.message = error.what();
   }
@@ -440,10 +464,12 @@ return_type FeedforwardController::update_reference_from_subscribers(
     const auto n = static_cast<std::size_t>(controller_->size());
     const std::vector<double>* const parts[] = {&reference.position, &reference.velocity,
                                                 &reference.acceleration};
-    for (std::size_t t = 0; t < reference_types.size(); ++t)
+    for (std::size_t t = 0; t < reference_types.size(); ++t) {
+      topic_has_[t] = !parts[t]->empty();
       for (std::size_t j = 0; j < n; ++j)
         (void)ordered_exported_reference_interfaces_[t * n + j]->set_value(
-            parts[t]->empty() ? nan : (*parts[t])[j]);
+            topic_has_[t] ? (*parts[t])[j] : nan);
+    }
   });
   return return_type::OK;
 }
@@ -455,15 +481,17 @@ return_type FeedforwardController::update_and_write_commands(const rclcpp::Time&
   take_changes();
   read_states();
   read_references();
-  const bool fresh = is_in_chained_mode() || fresh_reference_;
+  const bool chained = is_in_chained_mode();
   const State state = controller_->update(
-      {position_, measured(velocity_, has_velocities_), others_},
-      {reference_position_, reference_velocity_, reference_acceleration_, fresh}, period.seconds(),
-      command_);
+      {position_, given(velocity_, has_velocities_), others_},
+      {given(reference_position_, chained || topic_has_[0]),
+       given(reference_velocity_, chained || topic_has_[1]),
+       given(reference_acceleration_, chained || topic_has_[2]), chained || fresh_reference_},
+      period.seconds(), command_);
   write_commands();
   publish_state(time, period.seconds());
   compute_times_.add(std::chrono::nanoseconds(Clock::now() - start).count());
-  report();
+  (void)report_.try_set([this](Report& report) { fill(report); });
   return state == State::fault ? return_type::ERROR : return_type::OK;
 }
 
@@ -525,14 +553,13 @@ void FeedforwardController::write_commands() {
   write(2 * n, command_.effort);
 }
 
-/// What a controller that is to command this one finds: where to go on from, or nothing.
+/// What a controller that is to command this one finds: the position to go on from, or nothing.
+/// Velocities and accelerations that nobody writes have to remain NaN.
 void FeedforwardController::write_references(bool holding) {
   const auto n = static_cast<std::size_t>(controller_->size());
-  for (std::size_t i = 0; i < ordered_exported_reference_interfaces_.size(); ++i) {
-    const double held =
-        i < n ? controller_->reference_position()[static_cast<Eigen::Index>(i)] : 0.0;
-    (void)ordered_exported_reference_interfaces_[i]->set_value(holding ? held : nan);
-  }
+  for (std::size_t i = 0; i < ordered_exported_reference_interfaces_.size(); ++i)
+    (void)ordered_exported_reference_interfaces_[i]->set_value(
+        holding && i < n ? controller_->reference_position()[static_cast<Eigen::Index>(i)] : nan);
 }
 
 void FeedforwardController::publish_state(const rclcpp::Time& time, double period) {
@@ -556,14 +583,12 @@ void FeedforwardController::publish_state(const rclcpp::Time& time, double perio
   if (state_publisher_->try_publish(message)) since_published_ = 0.0;
 }
 
-void FeedforwardController::report() {
-  (void)report_.try_set([this](Report& out) {
-    out.state = controller_->state();
-    out.fault_cause = controller_->fault_cause();
-    out.events = controller_->counts();
-    out.limits = controller_->limits();
-    out.failed_writes = failed_writes_;
-  });
+void FeedforwardController::fill(Report& report) const {
+  report.state = controller_->state();
+  report.fault_cause = controller_->fault_cause();
+  report.events = controller_->counts();
+  report.limits = controller_->limits();
+  report.failed_writes = failed_writes_;
 }
 
 }  // namespace realtime_dynamics

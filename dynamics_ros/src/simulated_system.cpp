@@ -196,6 +196,8 @@ SimulatedSystem::CallbackReturn SimulatedSystem::on_configure(
 
 SimulatedSystem::CallbackReturn SimulatedSystem::on_activate(
     const rclcpp_lifecycle::State& /*previous*/) {
+  for (Joint& joint : joints_)
+    for (Command& command : joint.commands) command.stale = command.claimed.load();
   rest();
   return CallbackReturn::SUCCESS;
 }
@@ -232,9 +234,10 @@ SimulatedSystem::return_type SimulatedSystem::perform_command_mode_switch(
   for (Joint& joint : joints_) {
     for (Command& command : joint.commands) {
       if (command.handle == nullptr) continue;
+      const bool was_claimed = command.claimed;
       if (is_among(command, stop_interfaces)) command.claimed = false;
       if (!is_among(command, start_interfaces)) continue;
-      command.stale = true;
+      if (!was_claimed) command.stale = true;  // else it passes from hand to hand
       command.claimed = true;
     }
   }

@@ -255,10 +255,26 @@ TEST(Resume, GoesOnWhereItLeftOff) {
 
   EXPECT_EQ(controller.resume({rig.q, rig.v}), position);
   EXPECT_EQ(controller.start_ramp(), ramp);
+  controller.repeat(rig.command);
+  EXPECT_EQ(rig.command.effort, before);
   EXPECT_EQ(controller.reference_position(), rig.q_d);
   EXPECT_EQ(controller.reference_velocity(), VectorXd::Zero(3));
   (void)controller.update({rig.q, rig.v}, {rig.q_d, rig.v_d, rig.a_d}, dt, rig.command);
   EXPECT_LE((rig.command.effort - before).cwiseAbs().maxCoeff(), 500.0 * dt * (1 + 1e-12));
+}
+
+TEST(Resume, StartsAnewWhereTheRobotHasMovedMeanwhile) {
+  for (const double moved : {0.005, 0.5}) {
+    Rig rig;
+    rig.enter(running);
+    rig.controller.deactivate();
+    const VectorXd q = rig.q + VectorXd::Constant(3, moved);
+    EXPECT_EQ(rig.controller.resume({q, rig.v}), position);
+    rig.controller.repeat(rig.command);
+    const bool fell = moved > 0.1;
+    EXPECT_EQ(rig.controller.reference_position(), fell ? q : rig.q_d);
+    EXPECT_EQ(rig.command.effort.isZero(), fell);
+  }
 }
 
 TEST(Resume, StartsAnewAfterAResetAndNeverOutOfAFault) {

@@ -87,9 +87,21 @@ State Controller::activate(const Measurement& measurement) noexcept {
   return state_ = next(state_, Trigger::activate);
 }
 
+/// Within a hundredth, and what the last velocity makes of a tenth of a second. A robot that fell
+/// meanwhile must not be pulled back with full effort.
+bool Controller::is_where_it_left_off(const Measurement& measurement) const noexcept {
+  for (Eigen::Index j = 0; j < n_; ++j) {
+    const bool wraps = wraps_[static_cast<std::size_t>(j)];
+    const double moved = difference(measurement.position[j], q_[j], wraps);
+    if (std::abs(moved) > 0.01 + 0.1 * std::abs(v_[j])) return false;
+  }
+  return true;
+}
+
 State Controller::resume(const Measurement& measurement) noexcept {
   if (!left_off_) return activate(measurement);
   if (!may_start(measurement)) return state_;
+  if (!is_where_it_left_off(measurement)) return activate(measurement);
   take(measurement);
   reference_.restart(reference_.position());
   bad_cycles_ = 0;

@@ -3,12 +3,14 @@
 /// The control laws of dynamics_core as a chainable controller of ros2_control. The user page is
 /// dynamics_ros/doc/feedforward_controller.md.
 
+#include <array>
 #include <chrono>
 #include <control_msgs/msg/joint_trajectory_controller_state.hpp>
 #include <controller_interface/chainable_controller_interface.hpp>
 #include <cstdint>
 #include <diagnostic_updater/diagnostic_updater.hpp>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <realtime_tools/realtime_publisher.hpp>
 #include <realtime_tools/realtime_thread_safe_box.hpp>
@@ -94,6 +96,7 @@ class FeedforwardController : public controller_interface::ChainableControllerIn
   void on_reference(const ReferenceMsg& message);
   void on_set_payload(const SetPayload::Request& request, SetPayload::Response& response);
   void diagnose(diagnostic_updater::DiagnosticStatusWrapper& status);
+  [[nodiscard]] std::string problem_of(const ReferenceMsg& message);
   [[nodiscard]] bool find_state_interfaces();
   [[nodiscard]] std::vector<std::string> command_interface_types() const;
 
@@ -104,12 +107,13 @@ class FeedforwardController : public controller_interface::ChainableControllerIn
   void write_commands();
   void write_references(bool holding);
   void publish_state(const rclcpp::Time& time, double period);
-  void report();
+  void fill(Report& report) const;
 
   std::shared_ptr<feedforward_controller::ParamListener> param_listener_;
   rclcpp::node_interfaces::OnSetParametersCallbackHandle::SharedPtr parameter_check_;
-  Params params_;
+  Params params_;  ///< as they were when it was loaded; what may change since is taken elsewhere
 
+  std::mutex model_mutex_;  ///< between configuration and the callbacks, which have other threads
   std::optional<dynamics_core::Model> model_;
   std::optional<dynamics_core::control::Controller> controller_;
   dynamics_core::control::Command command_;
@@ -120,8 +124,9 @@ class FeedforwardController : public controller_interface::ChainableControllerIn
   bool has_velocities_ = false;
   Eigen::VectorXd position_, velocity_, others_;
   Eigen::VectorXd reference_position_, reference_velocity_, reference_acceleration_;
-  bool fresh_reference_ = false;  ///< of the topic, in this cycle
-  Clock::time_point last_cycle_;  ///< to tell a restart from a start
+  bool fresh_reference_ = false;     ///< of the topic, in this cycle
+  std::array<bool, 3> topic_has_{};  ///< which parts the last message on the topic gave
+  Clock::time_point last_cycle_;     ///< to tell a restart from a start
 
   rclcpp::Subscription<ReferenceMsg>::SharedPtr reference_subscription_;
   realtime_tools::RealtimeThreadSafeBox<TopicReference> topic_reference_;

@@ -71,7 +71,7 @@ class Controller {
   /// As activate(), but goes on where deactivate() left off: at rest at the last reference
   /// position, without a soft start, the effort from the last one. For a controller that leaves the
   /// loop for a cycle or two, as it does when the source of its references changes. After a
-  /// reset(): as activate().
+  /// reset(), or where a joint is elsewhere by now: as activate().
   State resume(const Measurement& measurement) noexcept;
   /// Effort 0 from the next update() on. A fault stays a fault.
   State deactivate() noexcept;
@@ -81,6 +81,9 @@ class Controller {
   /// One cycle, dt seconds after the last one. The command is safe to send in every state.
   [[nodiscard]] State update(const Measurement& measurement, const Reference& reference, double dt,
                              Command& command) noexcept;
+
+  /// The last command once more, or, after activate() or resume(), the one to begin with.
+  void repeat(Command& command) const noexcept { write(command); }
 
   // --- changes while it runs ---------------------------------------------------------------------
   /// Gravity in the root link's frame, m/s². For a base that accelerates: less that acceleration.
@@ -127,6 +130,7 @@ class Controller {
   void take(const Measurement& measurement) noexcept;
   void take_others(const View& others) noexcept;
   [[nodiscard]] bool may_start(const Measurement& measurement) noexcept;
+  [[nodiscard]] bool is_where_it_left_off(const Measurement& measurement) const noexcept;
   void compare() noexcept;
   [[nodiscard]] Status run_law() noexcept;
   void limit(double step) noexcept;
