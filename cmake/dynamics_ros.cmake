@@ -71,6 +71,11 @@ rclcpp_components_register_node(dynamics_server_component
   EXECUTABLE dynamics_server
   EXECUTOR MultiThreadedExecutor)
 
+# What a tool that reads the sources needs before it can.
+add_custom_target(generated_code)
+add_dependencies(generated_code
+  ${PROJECT_NAME}__cpp feedforward_controller_parameters dynamics_server_parameters)
+
 # A plugin for those who use unisa-acg's interface already.
 find_package(inverse_dynamics_solver QUIET)
 if(inverse_dynamics_solver_FOUND)

@@ -25,7 +25,7 @@ struct Reference {
 /// one; a service that is at work keeps the one it started with.
 struct DynamicsServer::Robot {
   /// Throws ModelError.
-  Robot(const std::string& urdf, const dynamics_core::ModelOptions& options);
+  Robot(const std::string& description, const dynamics_core::ModelOptions& options);
 
   const std::string urdf;
   const dynamics_core::Model model;

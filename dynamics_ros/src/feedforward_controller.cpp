@@ -17,7 +17,6 @@ namespace realtime_dynamics {
 using controller_interface::interface_configuration_type;
 using controller_interface::InterfaceConfiguration;
 using controller_interface::return_type;
-using dynamics_core::Status;
 using dynamics_core::control::all_events;
 using dynamics_core::control::checked_payload;
 using dynamics_core::control::Event;
@@ -280,6 +279,7 @@ InterfaceConfiguration FeedforwardController::state_interface_configuration() co
 bool FeedforwardController::find_state_interfaces() {
   const auto indices = [this](const std::vector<std::string>& joints, const char* type) {
     std::vector<int> out;
+    out.reserve(joints.size());
     for (const std::string& joint : joints)
       out.push_back(find(state_interfaces_, joint + "/" + type));
     return out;
