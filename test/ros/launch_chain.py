@@ -41,7 +41,10 @@ class TestChain(DemoTestCase):
         self.client.settle(1.0)
         state = self.client.states[-1]
         self.assertEqual(max(map(abs, state.reference.velocities)), 0.0)
-        self.assertLess(max(map(abs, state.error.positions)), 1e-3)
+        # Stopped short, joints stay where friction holds them against p times the error.
+        self.assertLess(max(map(abs, state.error.positions)), 1e-2)
         self.assertLess(max(map(abs, state.feedback.velocities)), 1e-3)
         self.switch(activate=['joint_trajectory_controller'])
-        self.assert_tracks(self.follow())
+        report = self.follow()
+        self.assertLess(report['final'], 1e-3, report)
+        self.assertLess(report['peak'], 2e-2, report)
