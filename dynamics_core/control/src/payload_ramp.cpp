@@ -1,30 +1,10 @@
 #include "dynamics_core/control/payload_ramp.hpp"
 
-#include <Eigen/Eigenvalues>
 #include <cmath>
-#include <sstream>
-
-#include "dynamics_core/control/config.hpp"
 
 namespace dynamics_core::control {
 
 namespace {
-
-template <class... Numbers>
-[[nodiscard]] std::string text(Numbers... numbers) {
-  std::ostringstream out;
-  const char* separator = "";
-  ((out << separator << numbers, separator = " "), ...);
-  return out.str();
-}
-
-/// The principal moments of a rigid body are not negative, and none exceeds the sum of the others.
-[[nodiscard]] bool physical(const Eigen::Matrix3d& inertia) {
-  const Eigen::Vector3d moments =
-      Eigen::SelfAdjointEigenSolver<Eigen::Matrix3d>(inertia, Eigen::EigenvaluesOnly).eigenvalues();
-  const double round_off = 1e-9 * std::abs(moments[2]);
-  return moments[0] >= -round_off && moments[2] <= moments[0] + moments[1] + round_off;
-}
 
 [[nodiscard]] double mix(double from, double to, double x) noexcept {
   return x < 1.0 ? from + x * (to - from) : to;
@@ -41,30 +21,6 @@ template <class... Numbers>
 }
 
 }  // namespace
-
-int checked_payload(const Model& model, const std::string& link, const Payload<double>& payload) {
-  const int index = model.find_link(link);
-  if (index < 0) throw ConfigError("payload.link", "'" + link + "'", "name a link of the robot");
-  if (model.links[static_cast<std::size_t>(index)].body < 0)
-    throw ConfigError("payload.link", "'" + link + "'",
-                      "this link does not move, a load on it changes nothing; name a moving link");
-  if (!std::isfinite(payload.mass) || payload.mass < 0.0)
-    throw ConfigError("payload.mass", text(payload.mass),
-                      "give a finite mass in kg, not below zero");
-  const Vec3<double>& com = payload.com;
-  if (!com.allFinite())
-    throw ConfigError("payload.center_of_mass", text(com[0], com[1], com[2]),
-                      "give three finite numbers in m");
-  const Symmetric3<double>& I = payload.inertia;
-  const Eigen::Matrix3d inertia = I.matrix();
-  if (!inertia.allFinite() || !physical(inertia))
-    throw ConfigError("payload.inertia", text(I.xx, I.xy, I.xz, I.yy, I.yz, I.zz),
-                      "give xx xy xz yy yz zz in kg m² about the centre of mass, as of a body: no "
-                      "principal moment negative or above the sum of the others");
-  if (payload.mass == 0.0 && inertia != Eigen::Matrix3d::Zero())
-    throw ConfigError("payload.mass", "0", "a load without mass has no inertia; give its mass");
-  return index;
-}
 
 RigidInertia<double> PayloadRamp::Load::now() const noexcept {
   const double x = ramp.value();
@@ -92,14 +48,14 @@ Status PayloadRamp::start(int link, const Payload<double>& target, double durati
   return Status::ok;
 }
 
-Status PayloadRamp::advance(double step, Workspace<double>& ws) noexcept {
+Status PayloadRamp::advance(double step, Dynamics<double>& robot) noexcept {
   if (moving_ == 0) return Status::ok;
   for (std::size_t i = 0; i < loads_.size(); ++i) {
     Load& load = loads_[i];
     if (!load.moving) continue;
     load.ramp.advance(step);
     const int link = static_cast<int>(i);
-    if (const Status s = ws.set_payload(link, current(link)); s != Status::ok) return s;
+    if (const Status s = robot.set_payload(link, current(link)); s != Status::ok) return s;
     if (!load.ramp.done()) continue;
     load.moving = false;
     --moving_;

@@ -2,32 +2,46 @@
 
 /// Forward dynamics by articulated bodies, O(n) (Featherstone & Orin 2000, §3.3).
 
-#include "dynamics_core/joints.hpp"
+#include <vector>
 
-namespace dynamics_core::articulated_body {
+#include "dynamics_core/newton_euler.hpp"
+#include "dynamics_core/tree.hpp"
 
-namespace detail {
+namespace dynamics_core {
 
-/// Velocities, ḣq̇ and the rigid bodies' own inertias and velocity forces (Eqs. 3, 4, 13).
 template <class S>
-void start(Workspace<S>& ws, VectorIn<S> v) noexcept {
-  auto* link = ws.articulated_body.data();
-  for (int i = 0; i < ws.nb(); ++i) {
-    const Body<S>& b = ws.bodies.data()[i];
-    auto& l = link[i];
-    l.V = b.parent < 0 ? Motion<S>::zero() : b.X.to_child(link[b.parent].V);
-    add_joint_velocity<S>(b, v, l.V);
-    const S qd = rate<S>(b, v);
-    const Vec3<S>& turned = b.turns() ? l.V.v : l.V.w;
-    l.cv = {turned[1] * qd, -turned[0] * qd};
-    l.cw = {l.V.w[1] * qd, -l.V.w[0] * qd};
-    const Force<S> P = b.inertia * l.V;
-    l.p = {l.V.w.cross(P.n) + l.V.v.cross(P.f), l.V.w.cross(P.f)};
-    l.IA = ArticulatedInertia<S>::from(b.inertia);
-  }
-  if (ws.has_external)
-    for (int i = 0; i < ws.nb(); ++i) link[i].p -= ws.external.data()[i];
-}
+class ArticulatedBody {
+ public:
+  /// The tree has to outlive this.
+  explicit ArticulatedBody(Tree<S>& tree)
+      : tree_(&tree), link_(static_cast<std::size_t>(tree.nb())) {}
+
+  /// a = M⁻¹(τ + Σ Jᵀ f_ext − C v − g). Status::unsupported_joint where there are mimic joints.
+  [[nodiscard]] StatusOf<S> forward_dynamics(VectorIn<S> q, VectorIn<S> v, VectorIn<S> tau,
+                                             VectorOut<S> a) noexcept;
+
+ private:
+  struct Link {
+    Motion<S> V, A;
+    VelocityProduct<S> c;  ///< ḣ q̇
+    ArticulatedInertia<S> IA;
+    Force<S> p;
+    Force<S> U;  ///< I^A h
+    S inv_D, u;
+  };
+
+  void start(VectorIn<S> v) noexcept;
+  [[nodiscard]] static Force<S> times_velocity_product(JointKind kind, const Link& l) noexcept;
+  [[nodiscard]] StatusOf<S> articulate(VectorIn<S> tau) noexcept;
+  void accelerate(VectorOut<S>& a) noexcept;
+
+  Tree<S>* tree_;
+  std::vector<Link> link_;
+};
+
+// --- Implementation ------------------------------------------------------------------------------
+
+namespace articulated_body {
 
 /// I^A − U Uᵀ/D (Eq. 12).
 template <class S>
@@ -49,18 +63,39 @@ RD_INLINE void remove_joint(const Force<S>& U, const S& inv_D, ArticulatedInerti
   IA.M.zz -= U.f[2] * f[2];
 }
 
+}  // namespace articulated_body
+
+/// Velocities, ḣq̇ and the rigid bodies' own inertias and velocity forces (Eqs. 3, 4, 13).
+template <class S>
+void ArticulatedBody<S>::start(VectorIn<S> v) noexcept {
+  Link* link = link_.data();
+  const Body<S>* body = tree_->bodies();
+  const int n = tree_->nb();
+  for (int i = 0; i < n; ++i) {
+    const Body<S>& b = body[i];
+    Link& l = link[i];
+    l.V = newton_euler::velocity<S>(b, b.parent < 0 ? nullptr : &link[b.parent].V, v);
+    l.c = velocity_product<S>(b, l.V, rate<S>(b, v));
+    l.p = newton_euler::velocity_force<S>(b.inertia, l.V);
+    l.IA = ArticulatedInertia<S>::from(b.inertia);
+  }
+  if (const Force<S>* external = tree_->external_forces(); external != nullptr)
+    for (int i = 0; i < n; ++i) link[i].p -= external[i];
+}
+
 /// I^a c, with what is zero in c = ḣq̇ left out.
-template <class S, class Link>
-[[nodiscard]] RD_INLINE Force<S> times_velocity_product(const Body<S>& b, const Link& l) noexcept {
+template <class S>
+RD_INLINE Force<S> ArticulatedBody<S>::times_velocity_product(JointKind kind,
+                                                              const Link& l) noexcept {
   const ArticulatedInertia<S>& A = l.IA;
-  const S& x = l.cv[0];
-  const S& y = l.cv[1];
+  const S& x = l.c.vx;
+  const S& y = l.c.vy;
   Force<S> F = {
       {A.H(0, 0) * x + A.H(0, 1) * y, A.H(1, 0) * x + A.H(1, 1) * y, A.H(2, 0) * x + A.H(2, 1) * y},
       {A.M.xx * x + A.M.xy * y, A.M.xy * x + A.M.yy * y, A.M.xz * x + A.M.yz * y}};
-  if (!b.turns()) return F;
-  const S& wx = l.cw[0];
-  const S& wy = l.cw[1];
+  if (!turns(kind)) return F;
+  const S& wx = l.c.wx;
+  const S& wy = l.c.wy;
   F.n += Vec3<S>(A.I.xx * wx + A.I.xy * wy, A.I.xy * wx + A.I.yy * wy, A.I.xz * wx + A.I.yz * wy);
   F.f += Vec3<S>(A.H(0, 0) * wx + A.H(1, 0) * wy, A.H(0, 1) * wx + A.H(1, 1) * wy,
                  A.H(0, 2) * wx + A.H(1, 2) * wy);
@@ -69,69 +104,62 @@ template <class S, class Link>
 
 /// Articulated inertias and bias forces, tips to base (Eqs. 12, 13).
 template <class S>
-[[nodiscard]] Status articulate(Workspace<S>& ws, VectorIn<S> tau) noexcept {
-  auto* link = ws.articulated_body.data();
-  for (int i = ws.nb() - 1; i >= 0; --i) {
-    const Body<S>& b = ws.bodies.data()[i];
-    auto& l = link[i];
-    const bool turns = b.turns();
-    const ArticulatedInertia<S>& A = l.IA;
-    if (turns)
-      l.U = {{A.I.xz, A.I.yz, A.I.zz}, A.H.row(2).transpose()};
-    else
-      l.U = {A.H.col(2), {A.M.xz, A.M.yz, A.M.zz}};
-    const S D = (turns ? l.U.n[2] : l.U.f[2]) + b.rotor;
-    if (negligible(D, b.pivot_scale)) return Status::singular;
+StatusOf<S> ArticulatedBody<S>::articulate(VectorIn<S> tau) noexcept {
+  Link* link = link_.data();
+  const Body<S>* body = tree_->bodies();
+  StatusOf<S> status = Status::ok;
+  for (int i = tree_->nb() - 1; i >= 0; --i) {
+    const Body<S>& b = body[i];
+    Link& l = link[i];
+    l.U = unit_force<S>(b, l.IA);
+    S D = along<S>(b, l.U) + b.rotor;
+    if (!keep_pivot<S>(D, b.pivot_scale, status)) return status;
     l.inv_D = S(1) / D;
-    l.u = tau[b.dof] - (turns ? l.p.n[2] : l.p.f[2]);
+    l.u = tau[b.dof] - along<S>(b, l.p);
     if (b.parent < 0) continue;
-    remove_joint<S>(l.U, l.inv_D, l.IA);
-    Force<S> pa = times_velocity_product<S>(b, l);
+    articulated_body::remove_joint<S>(l.U, l.inv_D, l.IA);
+    Force<S> pa = times_velocity_product(b.kind, l);
     const S x = l.inv_D * l.u;
     pa.n += l.p.n + l.U.n * x;
     pa.f += l.p.f + l.U.f * x;
     link[b.parent].p += b.X.to_parent(pa);
     link[b.parent].IA += to_parent(b.X, l.IA);
   }
-  return Status::ok;
+  return status;
 }
 
 /// Accelerations, base to tips (Eqs. 14, 4).
 template <class S>
-void accelerate(Workspace<S>& ws, VectorOut<S>& a) noexcept {
-  auto* link = ws.articulated_body.data();
-  const Motion<S> base = {Vec3<S>::Zero(), ws.base_acceleration};
-  for (int i = 0; i < ws.nb(); ++i) {
-    const Body<S>& b = ws.bodies.data()[i];
-    auto& l = link[i];
+void ArticulatedBody<S>::accelerate(VectorOut<S>& a) noexcept {
+  Link* link = link_.data();
+  const Body<S>* body = tree_->bodies();
+  const Motion<S> base = {Vec3<S>::Zero(), tree_->base_acceleration()};
+  for (int i = 0; i < tree_->nb(); ++i) {
+    const Body<S>& b = body[i];
+    Link& l = link[i];
     l.A = b.X.to_child(b.parent < 0 ? base : link[b.parent].A);
-    l.A.v[0] += l.cv[0];
-    l.A.v[1] += l.cv[1];
-    if (b.turns()) {
-      l.A.w[0] += l.cw[0];
-      l.A.w[1] += l.cw[1];
+    l.A.v[0] += l.c.vx;
+    l.A.v[1] += l.c.vy;
+    if (turns(b.kind)) {
+      l.A.w[0] += l.c.wx;
+      l.A.w[1] += l.c.wy;
     }
     a[b.dof] = l.inv_D * (l.u - l.U.n.dot(l.A.w) - l.U.f.dot(l.A.v));
-    (b.turns() ? l.A.w[2] : l.A.v[2]) += a[b.dof];
+    add_along<S>(b, a[b.dof], l.A);
   }
 }
 
-}  // namespace detail
-
-/// a = M⁻¹(τ + Σ Jᵀ f_ext − C v − g).
 template <class S>
-[[nodiscard]] Status forward_dynamics(Workspace<S>& ws, VectorIn<S> q, VectorIn<S> v,
-                                      VectorIn<S> tau, VectorOut<S> a) noexcept {
-  if (const Status s = check_q<S>(ws, q); s != Status::ok) return s;
-  if (const Status s = check_v<S>(ws, v); s != Status::ok) return s;
-  if (const Status s = check_v<S>(ws, tau); s != Status::ok) return s;
-  if (a.size() != ws.nv()) return Status::wrong_size;
-  if (ws.has_mimic()) return Status::unsupported_joint;
-  update_joints<S>(ws, q);
-  detail::start<S>(ws, v);
-  if (const Status s = detail::articulate<S>(ws, tau); s != Status::ok) return s;
-  detail::accelerate<S>(ws, a);
-  return Status::ok;
+StatusOf<S> ArticulatedBody<S>::forward_dynamics(VectorIn<S> q, VectorIn<S> v, VectorIn<S> tau,
+                                                 VectorOut<S> a) noexcept {
+  StatusOf<S> status = check_and_move<S>(*tree_, q, v, tau, a);
+  if (failed(status)) return status;
+  if (tree_->has_mimic()) return Status::unsupported_joint;
+  start(v);
+  status = merged(status, articulate(tau));
+  if (failed(status)) return status;
+  accelerate(a);
+  return merged(status, result_status<S>(a));
 }
 
-}  // namespace dynamics_core::articulated_body
+}  // namespace dynamics_core

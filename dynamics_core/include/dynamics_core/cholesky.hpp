@@ -9,18 +9,17 @@
 #include <cmath>
 
 #include "dynamics_core/composite_body.hpp"
-#include "dynamics_core/joints.hpp"
 #include "dynamics_core/newton_euler.hpp"
 
-namespace dynamics_core::cholesky {
+namespace dynamics_core {
 
-namespace detail {
+namespace cholesky {
 
 /// Which coordinates a coordinate is coupled to: its parent, the parent's parent, and so on.
 struct Dense {
   int operator[](int i) const noexcept { return i - 1; }
 };
-struct Tree {
+struct ByTree {
   const int* parent;
   int operator[](int i) const noexcept { return parent[i]; }
 };
@@ -74,86 +73,150 @@ template <class S>
   S scale = abs(A.column(k)[k]);
   for (int i = k + 1; i < A.n; ++i) {
     const S& l = A.column(i)[k];
-    scale += l * l * abs(S(1) / A.column(i)[i]);
+    scale += l * l * abs(S(S(1) / A.column(i)[i]));
   }
   return scale;
 }
 
-/// The mass matrix in ws.M.
-template <class S>
-[[nodiscard]] View<S, Tree> mass_matrix_view(Workspace<S>& ws) noexcept {
-  MatrixOut<S> M(ws.M);
-  return View<S, Tree>(M, Tree{ws.dof_parent.data()});
-}
-
-}  // namespace detail
-
 /// Overwrites the upper triangle of the symmetric A: 1/D on the diagonal, the strict part of L
 /// above it (transposed). `singular` where a pivot is lost in round-off.
 template <class S>
-[[nodiscard]] Status factorize(Eigen::Ref<MatrixX<S>> A) noexcept {
+[[nodiscard]] StatusOf<S> factorize(MatrixOut<S> A) noexcept {
   if (A.rows() != A.cols()) return Status::wrong_size;
-  const detail::View<S, detail::Dense> view(A, {});
+  const View<S, Dense> view(A, {});
+  StatusOf<S> status = Status::ok;
   for (int k = view.n - 1; k >= 0; --k) {
-    if (negligible(view.column(k)[k], detail::diagonal_scale<S>(view, k))) return Status::singular;
-    detail::eliminate(view, k);
+    if (!keep_pivot<S>(view.column(k)[k], diagonal_scale<S>(view, k), status)) return status;
+    eliminate(view, k);
   }
-  return Status::ok;
+  return status;
 }
 
 /// x ← A⁻¹ x with a factorized A.
 template <class S>
-[[nodiscard]] Status solve(Eigen::Ref<MatrixX<S>> A, Eigen::Ref<VectorX<S>> x) noexcept {
+[[nodiscard]] StatusOf<S> solve(MatrixOut<S> A, VectorOut<S> x) noexcept {
   if (A.rows() != A.cols() || x.size() != A.rows()) return Status::wrong_size;
-  detail::solve(detail::View<S, detail::Dense>(A, {}), x.data());
+  solve(View<S, Dense>(A, {}), x.data());
   return Status::ok;
 }
 
-/// Factorizes the mass matrix in ws.M in place, in the order of the tree. Pivots are judged as in
-/// the O(n) methods.
+}  // namespace cholesky
+
+/// A mass matrix, factorized in place in the order of the tree.
 template <class S>
-[[nodiscard]] Status factorize_mass_matrix(Workspace<S>& ws) noexcept {
-  const auto view = detail::mass_matrix_view<S>(ws);
-  for (int k = view.n - 1; k >= 0; --k) {
-    if (negligible(view.column(k)[k], ws.dof_scale[k])) return Status::singular;
-    detail::eliminate(view, k);
+class MassMatrixFactors {
+ public:
+  /// The tree has to outlive this.
+  explicit MassMatrixFactors(const Tree<S>& tree)
+      : tree_(&tree), M_(MatrixX<S>::Zero(tree.nv(), tree.nv())) {}
+
+  /// Where the mass matrix is to be put before factorize(). Its upper triangle suffices.
+  [[nodiscard]] MatrixX<S>& matrix() noexcept { return M_; }
+  [[nodiscard]] const MatrixX<S>& matrix() const noexcept { return M_; }
+
+  /// Takes a coordinate out: it will not accelerate, whatever the others do.
+  void hold(int dof) noexcept {
+    M_.row(dof).setZero();
+    M_.col(dof).setZero();
+    M_(dof, dof) = S(1) + tree_->dof_scales()[dof];
   }
-  return Status::ok;
+  /// Pivots are judged as in the O(n) methods.
+  [[nodiscard]] StatusOf<S> factorize() noexcept {
+    const auto A = view();
+    StatusOf<S> status = Status::ok;
+    for (int k = A.n - 1; k >= 0; --k) {
+      if (!keep_pivot<S>(A.column(k)[k], tree_->dof_scales()[k], status)) return status;
+      cholesky::eliminate(A, k);
+    }
+    return status;
+  }
+  /// x ← M⁻¹ x, nv entries, with the last factors.
+  void solve(S* x) noexcept { cholesky::solve(view(), x); }
+
+ private:
+  [[nodiscard]] cholesky::View<S, cholesky::ByTree> view() noexcept {
+    MatrixOut<S> M(M_);
+    return cholesky::View<S, cholesky::ByTree>(M, cholesky::ByTree{tree_->dof_parents()});
+  }
+
+  const Tree<S>* tree_;
+  MatrixX<S> M_;  ///< nv × nv
+};
+
+template <class S>
+class Cholesky {
+ public:
+  /// The tree has to outlive this.
+  explicit Cholesky(Tree<S>& tree)
+      : tree_(&tree),
+        composite_body_(tree),
+        newton_euler_(tree),
+        factors_(tree),
+        bias_(VectorX<S>::Zero(tree.nv())) {}
+
+  /// a = M⁻¹(τ + Σ Jᵀ f_ext − C v − g), M by composite bodies.
+  [[nodiscard]] StatusOf<S> forward_dynamics(VectorIn<S> q, VectorIn<S> v, VectorIn<S> tau,
+                                             VectorOut<S> a) noexcept;
+  /// The same with some coordinates held at the rate they have: a is zero there.
+  [[nodiscard]] StatusOf<S> forward_dynamics(VectorIn<S> q, VectorIn<S> v, VectorIn<S> tau,
+                                             const std::vector<int>& held, VectorOut<S> a) noexcept;
+  /// M⁻¹(q), nv × nv, both triangles.
+  [[nodiscard]] StatusOf<S> inverse_mass_matrix(VectorIn<S> q, MatrixOut<S> inverse) noexcept;
+
+ private:
+  Tree<S>* tree_;
+  CompositeBody<S> composite_body_;
+  NewtonEuler<S> newton_euler_;
+  MassMatrixFactors<S> factors_;
+  VectorX<S> bias_;  ///< nv
+};
+
+// --- Implementation ------------------------------------------------------------------------------
+
+template <class S>
+StatusOf<S> Cholesky<S>::forward_dynamics(VectorIn<S> q, VectorIn<S> v, VectorIn<S> tau,
+                                          VectorOut<S> a) noexcept {
+  StatusOf<S> status = check_and_move<S>(*tree_, q, v, tau, a);
+  if (failed(status)) return status;
+  composite_body_.mass_matrix_here(factors_.matrix());
+  newton_euler_.bias_with_external_forces(v, bias_);
+  status = merged(status, factors_.factorize());
+  if (failed(status)) return status;
+  a = tau - bias_;
+  factors_.solve(a.data());
+  return merged(status, result_status<S>(a));
 }
 
-/// x ← M⁻¹ x for the mass matrix in ws.M, which is factorized in place.
 template <class S>
-[[nodiscard]] Status solve_mass_matrix(Workspace<S>& ws, VectorOut<S> x) noexcept {
-  if (const Status s = factorize_mass_matrix<S>(ws); s != Status::ok) return s;
-  detail::solve(detail::mass_matrix_view<S>(ws), x.data());
-  return Status::ok;
+StatusOf<S> Cholesky<S>::forward_dynamics(VectorIn<S> q, VectorIn<S> v, VectorIn<S> tau,
+                                          const std::vector<int>& held, VectorOut<S> a) noexcept {
+  StatusOf<S> status = check_and_move<S>(*tree_, q, v, tau, a);
+  if (failed(status)) return status;
+  for (const int dof : held)
+    if (dof < 0 || dof >= tree_->nv()) return Status::out_of_range;
+  composite_body_.mass_matrix_here(factors_.matrix());
+  newton_euler_.bias_with_external_forces(v, bias_);
+  a = tau - bias_;
+  for (const int dof : held) {
+    factors_.hold(dof);
+    a[dof] = S(0);
+  }
+  status = merged(status, factors_.factorize());
+  if (failed(status)) return status;
+  factors_.solve(a.data());
+  return merged(status, result_status<S>(a));
 }
 
-/// a = M⁻¹(τ + Σ Jᵀ f_ext − C v − g), M by composite bodies.
 template <class S>
-[[nodiscard]] Status forward_dynamics(Workspace<S>& ws, VectorIn<S> q, VectorIn<S> v,
-                                      VectorIn<S> tau, VectorOut<S> a) noexcept {
-  if (const Status s = check_v<S>(ws, v); s != Status::ok) return s;
-  if (const Status s = check_v<S>(ws, tau); s != Status::ok) return s;
-  if (a.size() != ws.nv()) return Status::wrong_size;
-  if (const Status s = composite_body::mass_matrix<S>(ws, q, ws.M); s != Status::ok) return s;
-  VectorOut<S> bias(ws.bias);
-  newton_euler::detail::recursion<true, S>(ws, v, ws.zero_v, bias);  // with external forces
-  a = tau - ws.bias;
-  return solve_mass_matrix<S>(ws, a);
-}
-
-/// M⁻¹(q), nv × nv, both triangles.
-template <class S>
-[[nodiscard]] Status inverse_mass_matrix(Workspace<S>& ws, VectorIn<S> q,
-                                         MatrixOut<S> inverse) noexcept {
-  if (inverse.rows() != ws.nv() || inverse.cols() != ws.nv()) return Status::wrong_size;
-  if (const Status s = composite_body::mass_matrix<S>(ws, q, ws.M); s != Status::ok) return s;
-  if (const Status s = factorize_mass_matrix<S>(ws); s != Status::ok) return s;
-  const auto view = detail::mass_matrix_view<S>(ws);
+StatusOf<S> Cholesky<S>::inverse_mass_matrix(VectorIn<S> q, MatrixOut<S> inverse) noexcept {
+  StatusOf<S> status = check_and_move<S>(*tree_, q, inverse);
+  if (failed(status)) return status;
+  composite_body_.mass_matrix_here(factors_.matrix());
+  status = merged(status, factors_.factorize());
+  if (failed(status)) return status;
   inverse.setIdentity();
-  for (int k = 0; k < ws.nv(); ++k) detail::solve(view, inverse.data() + k * inverse.outerStride());
-  return Status::ok;
+  for (int k = 0; k < tree_->nv(); ++k) factors_.solve(inverse.data() + k * inverse.outerStride());
+  return merged(status, result_status<S>(inverse));
 }
 
-}  // namespace dynamics_core::cholesky
+}  // namespace dynamics_core

@@ -2,44 +2,94 @@
 
 /// The mass matrix by composite rigid bodies (Featherstone & Orin 2000, §3.2).
 
-#include "dynamics_core/joints.hpp"
+#include <vector>
 
-namespace dynamics_core::composite_body {
+#include "dynamics_core/joint_space.hpp"
+#include "dynamics_core/tree.hpp"
 
-namespace detail {
+namespace dynamics_core {
 
-/// f^C = I^C h, the force that gives a composite body a unit acceleration along its joint.
 template <class S>
-[[nodiscard]] RD_INLINE Force<S> unit_force(const Body<S>& b, const RigidInertia<S>& I) noexcept {
-  if (b.turns()) return {{I.I.xz, I.I.yz, I.I.zz}, {-I.h[1], I.h[0], S(0)}};
-  return {{I.h[1], -I.h[0], S(0)}, {S(0), S(0), I.m}};
+class CompositeBody {
+ public:
+  /// The tree has to outlive this.
+  explicit CompositeBody(Tree<S>& tree)
+      : tree_(&tree), composite_(static_cast<std::size_t>(tree.nb())) {
+    if (tree.has_mimic()) H_.setZero(tree.nb(), tree.nb());
+  }
+
+  /// M(q), nv × nv, both triangles.
+  [[nodiscard]] StatusOf<S> mass_matrix(VectorIn<S> q, MatrixOut<S> M) noexcept;
+
+  /// The same where the tree already is, for the families that build on this one.
+  void mass_matrix_here(MatrixOut<S> M) noexcept;
+
+ private:
+  void mirror(MatrixOut<S>& M) const noexcept;
+  void fold_mimic_joints(MatrixOut<S>& M) const noexcept;
+
+  Tree<S>* tree_;
+  std::vector<RigidInertia<S>> composite_;
+  MatrixX<S> H_;  ///< M by bodies, nb × nb, where there are mimic joints; else empty
+};
+
+// --- Implementation ------------------------------------------------------------------------------
+
+/// The upper triangle into the lower one.
+template <class S>
+void CompositeBody<S>::mirror(MatrixOut<S>& M) const noexcept {
+  S* m = M.data();
+  const Eigen::Index stride = M.outerStride();
+  for (Eigen::Index i = 1; i < M.rows(); ++i)
+    for (Eigen::Index j = 0; j < i; ++j) m[i + j * stride] = m[j + i * stride];
 }
 
-}  // namespace detail
-
-/// M(q), nv × nv, both triangles.
+/// Mimic joints into the coordinates that they follow.
 template <class S>
-[[nodiscard]] Status mass_matrix(Workspace<S>& ws, VectorIn<S> q, MatrixOut<S> M) noexcept {
-  if (const Status s = check_q<S>(ws, q); s != Status::ok) return s;
-  if (M.rows() != ws.nv() || M.cols() != ws.nv()) return Status::wrong_size;
-  update_joints<S>(ws, q);
-  const Body<S>* body = ws.bodies.data();
-  RigidInertia<S>* IC = ws.composite.data();
-  for (int i = 0; i < ws.nb(); ++i) IC[i] = body[i].inertia;
-  MatrixOut<S> H = start_symmetric<S>(ws, M);
-  for (int i = ws.nb() - 1; i >= 0; --i) {
+void CompositeBody<S>::fold_mimic_joints(MatrixOut<S>& M) const noexcept {
+  const Body<S>* body = tree_->bodies();
+  M.setZero();
+  for (int i = 0; i < tree_->nb(); ++i) {
+    for (int j = i; j >= 0; j = body[j].parent) {
+      const S x = body[i].multiplier * body[j].multiplier * H_(j, i);
+      M(body[i].dof, body[j].dof) += x;
+      if (i != j) M(body[j].dof, body[i].dof) += x;
+    }
+  }
+}
+
+template <class S>
+void CompositeBody<S>::mass_matrix_here(MatrixOut<S> M) noexcept {
+  const Body<S>* body = tree_->bodies();
+  RigidInertia<S>* IC = composite_.data();
+  const int n = tree_->nb();
+  for (int i = 0; i < n; ++i) IC[i] = body[i].inertia;
+  // Without mimic joints the numbers of the bodies are those of the coordinates.
+  MatrixOut<S> H = tree_->has_mimic() ? MatrixOut<S>(H_) : M;
+  if (tree_->branched()) H.setZero();
+  for (int i = n - 1; i >= 0; --i) {
     const Body<S>& b = body[i];
     S* column = H.data() + i * H.outerStride();
-    Force<S> F = detail::unit_force<S>(b, IC[i]);
-    column[i] = (b.turns() ? F.n[2] : F.f[2]) + b.rotor;
+    Force<S> F = unit_force<S>(b, IC[i]);
+    column[i] = along<S>(b, F) + b.rotor;
     for (int k = i, j = b.parent; j >= 0; k = j, j = body[j].parent) {  // Eq. 10, up to the base
       F = body[k].X.to_parent(F);
-      column[j] = body[j].turns() ? F.n[2] : F.f[2];
+      column[j] = along<S>(body[j], F);
     }
     if (b.parent >= 0) IC[b.parent] += b.X.to_parent(IC[i]);  // Eq. 9
   }
-  finish_symmetric<S>(ws, M);
-  return Status::ok;
+  if (tree_->has_mimic())
+    fold_mimic_joints(M);
+  else
+    mirror(M);
 }
 
-}  // namespace dynamics_core::composite_body
+template <class S>
+StatusOf<S> CompositeBody<S>::mass_matrix(VectorIn<S> q, MatrixOut<S> M) noexcept {
+  const StatusOf<S> status = check_and_move<S>(*tree_, q, M);
+  if (failed(status)) return status;
+  mass_matrix_here(M);
+  return merged(status, diagonal_status<S>(M));
+}
+
+}  // namespace dynamics_core

@@ -4,26 +4,118 @@
 /// Ω = ω̇~ + ω~² and Euler's tensor J (§4.1), the mass matrix as the Hessian of the Gibbs function
 /// in O(n²) (§4.2), and the forward dynamics from both.
 ///
-/// The paper takes moments about each mass centre and treats serial arms of hinges. Here all is
-/// about the bodies' origins, with the equivalent mass properties `own` (see
-/// Workspace::EulerInertia): the paper's composed M, c and E, which it has for the mass matrix
-/// alone, and one step beyond, as every mass on a hinge's axis is handed down to the parent. A
-/// turning body is left with h = (h_x, h_y, 0) and J without J_zz, a sliding one with m and h. That
-/// is off-line work, repeated when the payload changes.
+/// The paper takes moments about each mass centre and treats serial arms of revolute joints. Here
+/// all is about the bodies' origins, with the equivalent mass properties `own` (see EulerInertia):
+/// the paper's composed M, c and E, which it has for the mass matrix alone, and one step beyond, as
+/// every mass on a revolute joint's axis is handed down to the parent. A turning body is left with
+/// h = (h_x, h_y, 0) and J without J_zz, a sliding one with m and h. That is off-line work, repeated
+/// when a payload changes.
+
+#include <vector>
 
 #include "dynamics_core/cholesky.hpp"
-#include "dynamics_core/joints.hpp"
+#include "dynamics_core/joint_space.hpp"
+#include "dynamics_core/tree.hpp"
 
-namespace dynamics_core::gibbs_appell {
+namespace dynamics_core {
 
-namespace detail {
+namespace gibbs_appell {
+
+/// Mass properties that move the robot as the bodies' own do, with as many zeros as possible. A
+/// mass on a revolute joint's axis moves with the parent as with the body, a body's turning is that
+/// of the parent across a prismatic joint. So a revolute body hands m, h_z and J_zz down to its
+/// parent, a prismatic one all of J. Second moments J = ∫ r rᵀ dm = ½ tr(I) 1 − I (Euler's tensor).
+template <class S>
+struct EulerInertia {
+  S m;
+  Vec3<S> h;
+  Symmetric3<S> J;
+};
 
 template <class S>
-using Link = typename Workspace<S>::GibbsAppell;
+struct OmegaTensor {
+  S xx, xy, xz, yx, yy, yz, zx, zy, zz;
+};
+
 template <class S>
-using EulerInertia = typename Workspace<S>::EulerInertia;
+struct Link {
+  EulerInertia<S> own;   ///< constant until a payload changes
+  Vec3<S> w, wd;         ///< ω, ω̇
+  Vec3<S> sdd;           ///< classical acceleration of the origin
+  OmegaTensor<S> Omega;  ///< ω̇~ + ω~²
+  Force<S> F;
+  EulerInertia<S> composite;  ///< of the subtree
+  Vec3<S> s;                  ///< from the tree's first origin to this one
+  int axes;                   ///< where the axes of the path to this body begin in path_axes
+  int depth;                  ///< bodies on the path, itself not counted
+  int blocks;                 ///< of four axes, its own included
+  bool heavy;                 ///< the subtree's composite has a mass
+};
+
+}  // namespace gibbs_appell
+
 template <class S>
-using OmegaTensor = typename Workspace<S>::OmegaTensor;
+class GibbsAppell {
+ public:
+  /// The tree has to outlive this.
+  explicit GibbsAppell(Tree<S>& tree);
+
+  /// τ = M(q) a + C(q, v) v + g(q) − Σ Jᵀ f_ext.
+  [[nodiscard]] StatusOf<S> inverse_dynamics(VectorIn<S> q, VectorIn<S> v, VectorIn<S> a,
+                                             VectorOut<S> tau) noexcept;
+  /// C(q, v) v + g(q), without external forces.
+  [[nodiscard]] StatusOf<S> bias(VectorIn<S> q, VectorIn<S> v, VectorOut<S> tau) noexcept;
+  /// C(q, v) v, without external forces.
+  [[nodiscard]] StatusOf<S> velocity_effort(VectorIn<S> q, VectorIn<S> v,
+                                            VectorOut<S> tau) noexcept;
+  /// M(q), nv × nv, both triangles.
+  [[nodiscard]] StatusOf<S> mass_matrix(VectorIn<S> q, MatrixOut<S> M) noexcept;
+  /// a = M⁻¹(τ + Σ Jᵀ f_ext − C v − g), with the mass matrix and the bias of this family (Table 3).
+  [[nodiscard]] StatusOf<S> forward_dynamics(VectorIn<S> q, VectorIn<S> v, VectorIn<S> tau,
+                                             VectorOut<S> a) noexcept;
+  /// One step of iterative refinement of the accelerations `a`, after a forward_dynamics of the
+  /// same arguments: a += M⁻¹(τ − inverse_dynamics(q, v, a)), with the factors that it left.
+  ///
+  /// Where M is ill-conditioned, its elements rounded to the scalar type no longer hold what the
+  /// accelerations depend on, however they were computed. The recursive inverse dynamics still
+  /// does: it never subtracts large elements of M. Costs an inverse dynamics and a solution.
+  [[nodiscard]] StatusOf<S> refine(VectorIn<S> q, VectorIn<S> v, VectorIn<S> tau,
+                                   VectorOut<S> a) noexcept;
+
+ private:
+  using Link = gibbs_appell::Link<S>;
+  using EulerInertia = gibbs_appell::EulerInertia<S>;
+
+  void size_paths();
+  void find_heavy();
+  void update_inertias() noexcept;
+  void hand_down(int body) noexcept;
+  void add_inertia(int body, const RigidInertia<S>& part) noexcept;
+  /// Brings `own` up to date with the payloads.
+  RD_INLINE void refresh() noexcept {
+    if (revision_ != tree_->revision()) update_inertias();
+  }
+
+  template <bool with_acceleration>
+  void forward(const Vec3<S>& base, VectorIn<S> v, VectorIn<S> a) noexcept;
+  void subtract_external_forces() noexcept;
+  template <bool with_acceleration>
+  void backward(VectorIn<S> a, VectorOut<S>& tau) noexcept;
+  void scatter(int i, const S& diagonal, const S* row, MatrixOut<S>& M) const noexcept;
+  void hessian(MatrixOut<S>& M) noexcept;
+
+  Tree<S>* tree_;
+  unsigned revision_ = 0;
+  std::vector<Link> link_;
+  std::vector<S> path_axes_;  ///< ∂ω̇/∂q̈ and ∂s̈/∂q̈, in blocks of six rows by four joints
+  VectorX<S> path_row_;       ///< one row of M, by the bodies of a path
+  MassMatrixFactors<S> factors_;
+  VectorX<S> bias_;  ///< nv
+};
+
+// --- Implementation ------------------------------------------------------------------------------
+
+namespace gibbs_appell {
 
 // --- Inverse dynamics ----------------------------------------------------------------------------
 
@@ -37,7 +129,7 @@ RD_INLINE void put(const Vec3<S>& from, Vec3<S>& to) noexcept {
   to[2] = from[2];
 }
 
-/// Ω = ω̇~ + ω~² (Eq. 12).
+/// Ω = ω̇~ + ω~² (Eq. 12). Written here and in denoc.hpp: @OMEGA@
 template <class S>
 [[nodiscard]] RD_INLINE OmegaTensor<S> omega_tensor(const Vec3<S>& w, const Vec3<S>& wd) noexcept {
   const S xx = w[0] * w[0];
@@ -77,9 +169,9 @@ template <class S>
           W.yz * J.xz - W.xz * J.yz + W.yx * J.xx - W.xy * J.yy + (W.yy - W.xx) * J.xy};
 }
 
-/// A hinge in the base: ω and ω̇ lie along z, and of its force only the moment about z is asked for.
+/// A revolute joint in the base: ω and ω̇ lie along z, and of its force only the moment about z is asked for.
 template <class S>
-void root_hinge(const Body<S>& b, const Vec3<S>& base, S qd, S qdd, Link<S>& l) noexcept {
+void root_revolute(const Body<S>& b, const Vec3<S>& base, S qd, S qdd, Link<S>& l) noexcept {
   const S zero(0);
   const S centripetal = -(qd * qd);
   const Vec3<S> sdd = b.X.to_child(base);
@@ -107,7 +199,7 @@ template <bool branch, class S>
 
 /// ω, ω̇, Ω, s̈ (§4.1, step 1) and the force and moment on the body (step 2, Eqs. 9, 10).
 template <bool branch, class S>
-RD_INLINE void hinge(const Body<S>& b, const Link<S>& parent, S qd, S qdd, Link<S>& l) noexcept {
+RD_INLINE void revolute(const Body<S>& b, const Link<S>& parent, S qd, S qdd, Link<S>& l) noexcept {
   const Transform<S>& X = b.X;
   OmegaTensor<S>& W = l.Omega;
   {
@@ -166,8 +258,8 @@ RD_INLINE void hinge(const Body<S>& b, const Link<S>& parent, S qd, S qdd, Link<
 }
 
 template <class S>
-void slide(const Body<S>& b, const Link<S>* parent, const Vec3<S>& base, S qd, S qdd,
-           Link<S>& l) noexcept {
+void prismatic(const Body<S>& b, const Link<S>* parent, const Vec3<S>& base, S qd, S qdd,
+               Link<S>& l) noexcept {
   const Transform<S>& X = b.X;
   if (parent == nullptr) {
     const S zero(0);
@@ -189,61 +281,26 @@ void slide(const Body<S>& b, const Link<S>* parent, const Vec3<S>& base, S qd, S
   l.F.n = l.own.h.cross(l.sdd);
 }
 
-/// One of the six bodies of a floating joint; only the last has a mass, and ω̇ is complete there.
-template <class S>
-void floating(const Body<S>& b, const Link<S>* parent, const Vec3<S>& base, VectorIn<S> v, S qdd,
-              Link<S>& l) noexcept {
+/// A helical joint, or one of the six bodies of a floating joint: nothing of their mass properties
+/// can be handed down to the parent.
+template <bool with_acceleration, class S>
+void general(const Body<S>& b, const Link<S>* parent, const Vec3<S>& base, VectorIn<S> v,
+             VectorIn<S> a, Link<S>& l) noexcept {
   const Transform<S>& X = b.X;
-  const S zero(0);
-  const S qd = rate<S>(b, v);
-  l.w = parent == nullptr ? Vec3<S>(Vec3<S>::Zero()) : X.to_child(parent->w);
-  l.wd = parent == nullptr ? Vec3<S>(Vec3<S>::Zero()) : X.to_child(parent->wd);
+  const Vec3<S> zero = Vec3<S>::Zero();
+  l.w = parent == nullptr ? zero : X.to_child(parent->w);
+  l.wd = parent == nullptr ? zero : X.to_child(parent->wd);
   l.sdd = X.to_child(parent == nullptr ? base : acceleration_at_joint<S>(X, *parent));
-  add_joint_rate<S>(b, v, l.w);
-  if (b.turns()) {
-    l.wd += Vec3<S>(l.w[1] * qd, -(l.w[0] * qd), qdd);
-  } else {
-    const Vec3<S> r = sliding_rate<S>(b, v, l.w);
-    l.sdd += Vec3<S>(r[1] * qd, -(r[0] * qd), qdd);
-  }
-  l.Omega = {zero, zero, zero, zero, zero, zero, zero, zero, zero};
+  add_joint_motion<with_acceleration, S>(b, v, a, l.w, l.wd, l.sdd);
+  const S o(0);
+  l.Omega = {o, o, o, o, o, o, o, o, o};
   l.F = Force<S>::zero();
-  if (b.axis != 5) return;
+  // Only the last body of a floating joint has a mass, and ω̇ is complete there.
+  if (is_floating(b.kind) && b.axis != 5) return;
   l.Omega = omega_tensor<S>(l.w, l.wd);
+  l.sdd += X.d * Vec3<S>(l.Omega.xz, l.Omega.yz, l.Omega.zz);
   l.F.f = l.own.m * l.sdd + times<S>(l.Omega, l.own.h);
   l.F.n = euler_moment<S>(l.Omega, l.own.J) + l.own.h.cross(l.sdd);
-}
-
-/// Accelerations and forces, base to tips. Without acceleration it leaves q̈ out (Table 3).
-template <bool with_acceleration, class S>
-void forward(Workspace<S>& ws, VectorIn<S> v, VectorIn<S> a) noexcept {
-  Link<S>* link = ws.gibbs_appell.data();
-  const Body<S>* body = ws.bodies.data();
-  const Vec3<S>& base = ws.base_acceleration;
-  const int n = ws.nb();
-  for (int i = 0; i < n; ++i) {
-    const Body<S>& b = body[i];
-    const Link<S>* parent = b.parent < 0 ? nullptr : &link[b.parent];
-    const S qd = rate<S>(b, v);
-    S qdd(0);
-    if constexpr (with_acceleration) qdd = rate<S>(b, a);
-    if (b.kind == Motions::revolute && parent != nullptr && !b.X.branch)
-      hinge<false, S>(b, *parent, qd, qdd, link[i]);
-    else if (b.kind == Motions::revolute && parent != nullptr)
-      hinge<true, S>(b, *parent, qd, qdd, link[i]);
-    else if (b.kind == Motions::revolute)
-      root_hinge<S>(b, base, qd, qdd, link[i]);
-    else if (b.kind == Motions::prismatic)
-      slide<S>(b, parent, base, qd, qdd, link[i]);
-    else
-      floating<S>(b, parent, base, v, qdd, link[i]);
-  }
-}
-
-template <class S>
-void subtract_external(Workspace<S>& ws) noexcept {
-  if (!ws.has_external) return;
-  for (int i = 0; i < ws.nb(); ++i) ws.gibbs_appell.data()[i].F -= ws.external.data()[i];
 }
 
 /// Adds the body's force to its parent's (Eqs. 15, 16).
@@ -275,30 +332,6 @@ RD_INLINE void add_to_parent(const Transform<S>& X, const Force<S>& F, Force<S>&
   parent.n[0] += nx;
   parent.n[1] += ny;
   parent.n[2] += nz;
-}
-
-/// φ and χ (Eqs. 15, 16) and τ (Eq. 14; z·φ for a slide), tips to base, and the rotors' share.
-template <bool with_acceleration, class S>
-void backward(Workspace<S>& ws, VectorIn<S> a, VectorOut<S>& tau) noexcept {
-  Link<S>* link = ws.gibbs_appell.data();
-  const Body<S>* body = ws.bodies.data();
-  const bool shared = ws.has_mimic();
-  if (shared) tau.setZero();
-  for (int i = ws.nb() - 1; i >= 0; --i) {
-    const Body<S>& b = body[i];
-    const Force<S>& F = link[i].F;
-    S effort = b.turns() ? F.n[2] : F.f[2];
-    if constexpr (with_acceleration) effort += b.rotor * rate<S>(b, a);
-    if (shared)
-      add_effort<S>(b, effort, tau);
-    else
-      tau[b.dof] = effort;
-    if (b.parent < 0) continue;
-    if (b.X.branch)
-      add_to_parent<true, S>(b.X, F, link[b.parent].F);
-    else
-      add_to_parent<false, S>(b.X, F, link[b.parent].F);
-  }
 }
 
 // --- Mass matrix ---------------------------------------------------------------------------------
@@ -380,12 +413,25 @@ RD_INLINE void turn_axes(const Transform<S>& X, const S* from, int blocks, S* to
   }
 }
 
+/// The axis of the body's own joint in its frame: ∂ω̇/∂q̈, and ∂s̈/∂q̈ of the point at −s.
+template <class S>
+RD_INLINE void set_axis(const Body<S>& b, const Vec3<S>& s, S* own) noexcept {
+  const bool turns = dynamics_core::turns(b.kind);
+  const S zero(0);
+  const Vec3<S> linear = linear_axis<S>(b, Vec3<S>(-s));
+  own[0] = zero;
+  own[4] = zero;
+  own[8] = turns ? S(1) : zero;
+  own[12] = linear[0];
+  own[16] = linear[1];
+  own[20] = linear[2];
+}
+
 /// s (§4.2, step 2) and the axes of all joints on the path: ∂ω̇/∂q̈ and the acceleration ∂s̈/∂q̈ of
 /// one and the same point, the first body's origin. As the point never changes, the axes need only
 /// turn on their way to the tips, where the paper carries one vector s_kj per pair of bodies.
 template <class S>
 RD_INLINE void set_path(const Body<S>& b, const Link<S>* parent, S* axes, Link<S>& l) noexcept {
-  const S one(1);
   const S zero(0);
   S* own = axes + l.axes;
   Vec3<S> s(zero, zero, zero);
@@ -403,13 +449,7 @@ RD_INLINE void set_path(const Body<S>& b, const Link<S>* parent, S* axes, Link<S
   }
   put<S>(s, l.s);
   own += l.depth / 4 * 24 + l.depth % 4;
-  own[0] = zero;
-  own[4] = zero;
-  const bool turns = b.turns();
-  own[8] = turns ? one : zero;
-  own[12] = turns ? s[1] : zero;
-  own[16] = turns ? S(-s[0]) : zero;
-  own[20] = turns ? zero : one;
+  set_axis<S>(b, s, own);
 }
 
 /// D_jk of the body j and all k on its path, and D_jj (§4.2, steps 6 and 7): the force that gives
@@ -425,31 +465,221 @@ template <class S>
   const S hx = A.h[0];
   const S hy = A.h[1];
   const auto at = [&](int r) { return Eigen::Map<const Lanes<S>>(own + 4 * r); };
-  if (b.turns()) {  // the force (−h_y, h_x, 0), its moment about the point the axes refer to
-    const S Izz = A.J.xx + A.J.yy;
-    const S nx = -A.J.xz - s[2] * hx;
-    const S ny = -A.J.yz - s[2] * hy;
-    const S nz = Izz + s[0] * hx + s[1] * hy;
+  // The force f that gives the composite a unit acceleration along the joint, and its moment n
+  // about the point that the axes refer to.
+  const auto turn = [&](const S& nx, const S& ny, const S& nz) {
     for (; row < end; row += 4, own += 24)
       Eigen::Map<Lanes<S>>{row} = at(0) * nx + at(1) * ny + at(2) * nz + at(4) * hx - at(3) * hy;
-    return Izz;
+  };
+  const S Izz = A.J.xx + A.J.yy;
+  switch (b.kind) {
+    case JointKind::revolute:
+    case JointKind::floating_first:
+    case JointKind::floating_angular:  // f = (−h_y, h_x, 0)
+      turn(S(-A.J.xz - s[2] * hx), S(-A.J.yz - s[2] * hy), S(Izz + s[0] * hx + s[1] * hy));
+      return Izz;
+    case JointKind::prismatic:
+    case JointKind::floating_linear: {  // f = (0, 0, m)
+      const S nx = hy + s[1] * A.m;
+      const S ny = -hx - s[0] * A.m;
+      for (; row < end; row += 4, own += 24)
+        Eigen::Map<Lanes<S>>{row} = at(0) * nx + at(1) * ny + at(5) * A.m;
+      return A.m;
+    }
+    case JointKind::helical: {  // f = (−h_y, h_x, p m)
+      const S fz = b.pitch * A.m;
+      const S nx = b.pitch * hy - A.J.xz - s[2] * hx + s[1] * fz;
+      const S ny = -b.pitch * hx - A.J.yz - s[2] * hy - s[0] * fz;
+      const S nz = Izz + s[0] * hx + s[1] * hy;
+      for (; row < end; row += 4, own += 24)
+        Eigen::Map<Lanes<S>>{row} =
+            at(0) * nx + at(1) * ny + at(2) * nz + at(4) * hx - at(3) * hy + at(5) * fz;
+      return Izz + b.pitch * fz;
+    }
   }
-  const S m = A.m;  // the force (0, 0, m)
-  const S nx = hy + s[1] * m;
-  const S ny = -hx - s[0] * m;
-  for (; row < end; row += 4, own += 24)
-    Eigen::Map<Lanes<S>>{row} = at(0) * nx + at(1) * ny + at(5) * m;
-  return m;
+  RD_UNREACHABLE();
 }
+
+}  // namespace gibbs_appell
+
+// --- Off-line: paths and mass properties ---------------------------------------------------------
+
+template <class S>
+GibbsAppell<S>::GibbsAppell(Tree<S>& tree)
+    : tree_(&tree),
+      link_(static_cast<std::size_t>(tree.nb())),
+      factors_(tree),
+      bias_(VectorX<S>::Zero(tree.nv())) {
+  size_paths();
+  find_heavy();
+  update_inertias();
+}
+
+template <class S>
+void GibbsAppell<S>::size_paths() {
+  const Body<S>* body = tree_->bodies();
+  int size = 0;
+  int longest = 0;
+  for (std::size_t i = 0; i < link_.size(); ++i) {
+    Link& l = link_[i];
+    const int parent = body[i].parent;
+    l.depth = parent < 0 ? 0 : link_[static_cast<std::size_t>(parent)].depth + 1;
+    l.blocks = l.depth / 4 + 1;
+    l.axes = size;
+    size += 24 * l.blocks;
+    longest = std::max(longest, l.blocks);
+  }
+  path_axes_.assign(static_cast<std::size_t>(size), S(0));
+  path_row_ = VectorX<S>::Zero(4 * longest);
+}
+
+/// Only a revolute body hands all of its mass down.
+template <class S>
+void GibbsAppell<S>::find_heavy() {
+  const Body<S>* body = tree_->bodies();
+  for (Link& l : link_) l.heavy = false;
+  for (std::size_t i = link_.size(); i-- > 0;) {
+    Link& l = link_[i];
+    l.heavy = l.heavy || body[i].kind != JointKind::revolute;
+    const int parent = body[i].parent;
+    if (parent >= 0 && l.heavy) link_[static_cast<std::size_t>(parent)].heavy = true;
+  }
+}
+
+/// What the base carries moves nothing.
+template <class S>
+void GibbsAppell<S>::add_inertia(int body, const RigidInertia<S>& part) noexcept {
+  if (body < 0) return;
+  EulerInertia& own = link_[static_cast<std::size_t>(body)].own;
+  own.m += part.m;
+  own.h += part.h;
+  own.J += part.I;
+}
+
+/// From the tips to the base; `own.J` holds the inertia I until its body's turn comes.
+template <class S>
+void GibbsAppell<S>::update_inertias() noexcept {
+  const Body<S>* body = tree_->bodies();
+  for (std::size_t i = 0; i < link_.size(); ++i) {
+    const RigidInertia<S>& I = body[i].inertia;
+    link_[i].own = {I.m, I.h, I.I};
+  }
+  for (int i = tree_->nb() - 1; i >= 0; --i) hand_down(i);
+  revision_ = tree_->revision();
+}
+
+template <class S>
+void GibbsAppell<S>::hand_down(int body) noexcept {
+  const Body<S>& b = tree_->bodies()[body];
+  EulerInertia& own = link_[static_cast<std::size_t>(body)].own;
+  const S zero(0);
+  const S half(0.5);
+  const Symmetric3<S> I = own.J;
+  const S Jzz = half * (I.xx + I.yy - I.zz);
+  own.J = {half * (I.yy + I.zz - I.xx), -I.xy, -I.xz, half * (I.xx + I.zz - I.yy), -I.yz, Jzz};
+  switch (b.kind) {
+    case JointKind::revolute: {
+      Transform<S> X = b.X;  // masses on the axis do not feel the joint's angle
+      X.c = S(1);
+      X.s = zero;
+      const Vec3<S> h(zero, zero, own.h[2]);
+      add_inertia(b.parent,
+                  X.to_parent(RigidInertia<S>{own.m, h, {Jzz, zero, zero, Jzz, zero, zero}}));
+      own.m = zero;
+      own.h[2] = zero;
+      own.J.zz = zero;
+      return;
+    }
+    case JointKind::prismatic:
+      add_inertia(b.parent, {zero, Vec3<S>::Zero(), b.X.to_parent(I)});
+      own.J = Symmetric3<S>::zero();
+      return;
+    case JointKind::helical:
+    case JointKind::floating_first:
+    case JointKind::floating_angular:
+    case JointKind::floating_linear: return;
+  }
+}
+
+// --- Inverse dynamics ----------------------------------------------------------------------------
+
+/// Accelerations and forces, base to tips. Without acceleration it leaves q̈ out (Table 3).
+template <class S>
+template <bool with_acceleration>
+void GibbsAppell<S>::forward(const Vec3<S>& base, VectorIn<S> v, VectorIn<S> a) noexcept {
+  using namespace gibbs_appell;
+  Link* link = link_.data();
+  const Body<S>* body = tree_->bodies();
+  const int n = tree_->nb();
+  for (int i = 0; i < n; ++i) {
+    const Body<S>& b = body[i];
+    const Link* parent = b.parent < 0 ? nullptr : &link[b.parent];
+    const S qd = rate<S>(b, v);
+    S qdd(0);
+    if constexpr (with_acceleration) qdd = rate<S>(b, a);
+    switch (b.kind) {
+      case JointKind::revolute:
+        if (parent == nullptr)
+          root_revolute<S>(b, base, qd, qdd, link[i]);
+        else if (b.X.branch)
+          revolute<true, S>(b, *parent, qd, qdd, link[i]);
+        else
+          revolute<false, S>(b, *parent, qd, qdd, link[i]);
+        break;
+      case JointKind::prismatic: prismatic<S>(b, parent, base, qd, qdd, link[i]); break;
+      case JointKind::helical:
+      case JointKind::floating_first:
+      case JointKind::floating_angular:
+      case JointKind::floating_linear:
+        general<with_acceleration, S>(b, parent, base, v, a, link[i]);
+        break;
+    }
+  }
+}
+
+template <class S>
+void GibbsAppell<S>::subtract_external_forces() noexcept {
+  const Force<S>* external = tree_->external_forces();
+  if (external == nullptr) return;
+  for (std::size_t i = 0; i < link_.size(); ++i) link_[i].F -= external[i];
+}
+
+/// φ and χ (Eqs. 15, 16) and τ (Eq. 14; z·φ for a prismatic joint), tips to base, and the rotors'
+/// share.
+template <class S>
+template <bool with_acceleration>
+void GibbsAppell<S>::backward(VectorIn<S> a, VectorOut<S>& tau) noexcept {
+  Link* link = link_.data();
+  const Body<S>* body = tree_->bodies();
+  const bool shared = tree_->has_mimic();
+  if (shared) tau.setZero();
+  for (int i = tree_->nb() - 1; i >= 0; --i) {
+    const Body<S>& b = body[i];
+    const Force<S>& F = link[i].F;
+    S effort = along<S>(b, F);
+    if constexpr (with_acceleration) effort += b.rotor * rate<S>(b, a);
+    if (shared)
+      add_effort<S>(b, effort, tau);
+    else
+      tau[b.dof] = effort;
+    if (b.parent < 0) continue;
+    if (b.X.branch)
+      gibbs_appell::add_to_parent<true, S>(b.X, F, link[b.parent].F);
+    else
+      gibbs_appell::add_to_parent<false, S>(b.X, F, link[b.parent].F);
+  }
+}
+
+// --- Mass matrix ---------------------------------------------------------------------------------
 
 /// Puts the products of one body into M.
 template <class S>
-RD_INLINE void scatter(const Workspace<S>& ws, int i, const S& diagonal, const S* row,
-                       MatrixOut<S>& M) noexcept {
-  const Body<S>* body = ws.bodies.data();
+RD_INLINE void GibbsAppell<S>::scatter(int i, const S& diagonal, const S* row,
+                                       MatrixOut<S>& M) const noexcept {
+  const Body<S>* body = tree_->bodies();
   const Body<S>& b = body[i];
-  int k = ws.gibbs_appell.data()[i].depth;
-  if (ws.has_mimic()) {
+  int k = link_.data()[i].depth;
+  if (tree_->has_mimic()) {
     add_symmetric<S>(b, b, diagonal, M);
     for (int j = b.parent; j >= 0; j = body[j].parent) add_symmetric<S>(b, body[j], row[--k], M);
     return;
@@ -458,7 +688,7 @@ RD_INLINE void scatter(const Workspace<S>& ws, int i, const S& diagonal, const S
   S* column = M.data() + b.dof * stride;
   S* line = M.data() + b.dof;
   column[b.dof] = diagonal;
-  if (ws.dense_mass_matrix) {  // the path's coordinates are all before this one
+  if (tree_->dense_mass_matrix()) {  // the path's coordinates are all before this one
     for (int j = 0; j < k; ++j, line += stride) column[j] = *line = row[j];
     return;
   }
@@ -470,103 +700,104 @@ RD_INLINE void scatter(const Workspace<S>& ws, int i, const S& diagonal, const S
 
 /// The mass matrix at the configuration that the transforms already have.
 template <class S>
-void hessian(Workspace<S>& ws, MatrixOut<S>& M) noexcept {
-  Link<S>* link = ws.gibbs_appell.data();
-  const Body<S>* body = ws.bodies.data();
-  S* axes = ws.path_axes.data();
-  S* row = ws.path_row.data();
-  const int n = ws.nb();
+void GibbsAppell<S>::hessian(MatrixOut<S>& M) noexcept {
+  using namespace gibbs_appell;
+  Link* link = link_.data();
+  const Body<S>* body = tree_->bodies();
+  S* axes = path_axes_.data();
+  S* row = path_row_.data();
+  const int n = tree_->nb();
   for (int i = 0; i < n; ++i) {
-    Link<S>& l = link[i];
+    Link& l = link[i];
     l.composite.m = l.own.m;
     put<S>(l.own.h, l.composite.h);
     l.composite.J = l.own.J;
     set_path<S>(body[i], body[i].parent < 0 ? nullptr : &link[body[i].parent], axes, l);
   }
-  if (ws.has_mimic() || !ws.dense_mass_matrix) M.setZero();
+  if (tree_->has_mimic() || !tree_->dense_mass_matrix()) M.setZero();
   for (int i = n - 1; i >= 0; --i) {
     const Body<S>& b = body[i];
-    const Link<S>& l = link[i];
+    const Link& l = link[i];
     const S diagonal = path_products<S>(b, l, axes, row) + b.rotor;
-    scatter<S>(ws, i, diagonal, row, M);
+    scatter(i, diagonal, row, M);
     if (b.parent >= 0) add_to_parent<S>(b.X, l.heavy, l.composite, link[b.parent].composite);
   }
 }
 
-}  // namespace detail
+// --- The functions of the family -----------------------------------------------------------------
 
-/// τ = M(q) a + C(q, v) v + g(q) − Σ Jᵀ f_ext.
 template <class S>
-[[nodiscard]] Status inverse_dynamics(Workspace<S>& ws, VectorIn<S> q, VectorIn<S> v, VectorIn<S> a,
-                                      VectorOut<S> tau) noexcept {
-  if (const Status s = check_q<S>(ws, q); s != Status::ok) return s;
-  if (const Status s = check_v<S>(ws, v); s != Status::ok) return s;
-  if (const Status s = check_v<S>(ws, a); s != Status::ok) return s;
-  if (tau.size() != ws.nv()) return Status::wrong_size;
-  update_joints<S>(ws, q);
-  detail::forward<true, S>(ws, v, a);
-  detail::subtract_external<S>(ws);
-  detail::backward<true, S>(ws, a, tau);
-  return Status::ok;
+StatusOf<S> GibbsAppell<S>::inverse_dynamics(VectorIn<S> q, VectorIn<S> v, VectorIn<S> a,
+                                             VectorOut<S> tau) noexcept {
+  const StatusOf<S> status = check_and_move<S>(*tree_, q, v, a, tau);
+  if (failed(status)) return status;
+  refresh();
+  forward<true>(tree_->base_acceleration(), v, a);
+  subtract_external_forces();
+  backward<true>(a, tau);
+  return merged(status, result_status<S>(tau));
 }
 
-/// C(q, v) v + g(q), without external forces.
 template <class S>
-[[nodiscard]] Status bias(Workspace<S>& ws, VectorIn<S> q, VectorIn<S> v,
-                          VectorOut<S> tau) noexcept {
-  if (const Status s = check_q<S>(ws, q); s != Status::ok) return s;
-  if (const Status s = check_v<S>(ws, v); s != Status::ok) return s;
-  if (tau.size() != ws.nv()) return Status::wrong_size;
-  update_joints<S>(ws, q);
-  detail::forward<false, S>(ws, v, v);
-  detail::backward<false, S>(ws, v, tau);
-  return Status::ok;
+StatusOf<S> GibbsAppell<S>::bias(VectorIn<S> q, VectorIn<S> v, VectorOut<S> tau) noexcept {
+  const StatusOf<S> status = check_and_move<S>(*tree_, q, v, tau);
+  if (failed(status)) return status;
+  refresh();
+  forward<false>(tree_->base_acceleration(), v, v);
+  backward<false>(v, tau);
+  return merged(status, result_status<S>(tau));
 }
 
-/// M(q), nv × nv, both triangles.
 template <class S>
-[[nodiscard]] Status mass_matrix(Workspace<S>& ws, VectorIn<S> q, MatrixOut<S> M) noexcept {
-  if (const Status s = check_q<S>(ws, q); s != Status::ok) return s;
-  if (M.rows() != ws.nv() || M.cols() != ws.nv()) return Status::wrong_size;
-  update_joints<S>(ws, q);
-  detail::hessian<S>(ws, M);
-  return Status::ok;
+StatusOf<S> GibbsAppell<S>::velocity_effort(VectorIn<S> q, VectorIn<S> v,
+                                            VectorOut<S> tau) noexcept {
+  const StatusOf<S> status = check_and_move<S>(*tree_, q, v, tau);
+  if (failed(status)) return status;
+  refresh();
+  forward<false>(Vec3<S>::Zero(), v, v);
+  backward<false>(v, tau);
+  return merged(status, result_status<S>(tau));
 }
 
-/// a = M⁻¹(τ + Σ Jᵀ f_ext − C v − g), with the mass matrix and the bias of this family (Table 3).
 template <class S>
-[[nodiscard]] Status forward_dynamics(Workspace<S>& ws, VectorIn<S> q, VectorIn<S> v,
-                                      VectorIn<S> tau, VectorOut<S> a) noexcept {
-  if (const Status s = check_q<S>(ws, q); s != Status::ok) return s;
-  if (const Status s = check_v<S>(ws, v); s != Status::ok) return s;
-  if (const Status s = check_v<S>(ws, tau); s != Status::ok) return s;
-  if (a.size() != ws.nv()) return Status::wrong_size;
-  update_joints<S>(ws, q);
-  MatrixOut<S> M(ws.M);
-  detail::hessian<S>(ws, M);
-  detail::forward<false, S>(ws, v, v);
-  detail::subtract_external<S>(ws);
-  VectorOut<S> bias(ws.bias);
-  detail::backward<false, S>(ws, v, bias);
-  a = tau - ws.bias;
-  return cholesky::solve_mass_matrix<S>(ws, a);
+StatusOf<S> GibbsAppell<S>::mass_matrix(VectorIn<S> q, MatrixOut<S> M) noexcept {
+  const StatusOf<S> status = check_and_move<S>(*tree_, q, M);
+  if (failed(status)) return status;
+  refresh();
+  hessian(M);
+  return merged(status, diagonal_status<S>(M));
 }
 
-/// One step of iterative refinement of the accelerations `a`, after a forward_dynamics of the same
-/// arguments: a += M⁻¹(τ − inverse_dynamics(q, v, a)), with the factors that it left in ws.M.
-///
-/// Where M is ill-conditioned, its elements rounded to the scalar type no longer hold what the
-/// accelerations depend on, however they were computed. The recursive inverse dynamics still does:
-/// it never subtracts large elements of M. Costs an inverse dynamics and a solution.
 template <class S>
-[[nodiscard]] Status refine(Workspace<S>& ws, VectorIn<S> q, VectorIn<S> v, VectorIn<S> tau,
-                            VectorOut<S> a) noexcept {
-  if (const Status s = check_v<S>(ws, tau); s != Status::ok) return s;
-  if (const Status s = inverse_dynamics<S>(ws, q, v, a, ws.bias); s != Status::ok) return s;
-  ws.bias = tau - ws.bias;
-  cholesky::detail::solve(cholesky::detail::mass_matrix_view<S>(ws), ws.bias.data());
-  a += ws.bias;
-  return Status::ok;
+StatusOf<S> GibbsAppell<S>::forward_dynamics(VectorIn<S> q, VectorIn<S> v, VectorIn<S> tau,
+                                             VectorOut<S> a) noexcept {
+  StatusOf<S> status = check_and_move<S>(*tree_, q, v, tau, a);
+  if (failed(status)) return status;
+  refresh();
+  MatrixOut<S> M(factors_.matrix());
+  hessian(M);
+  forward<false>(tree_->base_acceleration(), v, v);
+  subtract_external_forces();
+  VectorOut<S> bias(bias_);
+  backward<false>(v, bias);
+  status = merged(status, factors_.factorize());
+  if (failed(status)) return status;
+  a = tau - bias_;
+  factors_.solve(a.data());
+  return merged(status, result_status<S>(a));
 }
 
-}  // namespace dynamics_core::gibbs_appell
+template <class S>
+StatusOf<S> GibbsAppell<S>::refine(VectorIn<S> q, VectorIn<S> v, VectorIn<S> tau,
+                                   VectorOut<S> a) noexcept {
+  StatusOf<S> status = check<S>(*tree_, q, v, tau);
+  if (failed(status)) return status;
+  status = merged(status, inverse_dynamics(q, v, a, bias_));
+  if (failed(status)) return status;
+  bias_ = tau - bias_;
+  factors_.solve(bias_.data());
+  a += bias_;
+  return merged(status, result_status<S>(a));
+}
+
+}  // namespace dynamics_core

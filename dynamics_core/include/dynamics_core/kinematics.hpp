@@ -3,18 +3,106 @@
 /// Where the links are and how they move: poses, velocities, Jacobians and their rates, centre of
 /// mass, energy; and the steps between v and the rate of q.
 ///
-/// `update` walks the tree once for a state; the queries after it read what it left in the
-/// workspace, until the next update. All results are in world axes. Links are indices into
-/// Model::links; an index that is none gives Status::out_of_range. What is fixed in the world has
-/// no part in the centre of mass and the energy.
+/// `update` walks the tree once for a state; the queries after it read what it left, until the next
+/// update. All results are in world axes. Links are indices into Model::links; Status::out_of_range
+/// for any other number. What is fixed in the world has no part in the centre of mass and the
+/// energy.
 
-#include "dynamics_core/joints.hpp"
+#include <vector>
 
-namespace dynamics_core::kinematics {
+#include "dynamics_core/quaternion.hpp"
+#include "dynamics_core/tree.hpp"
 
-namespace detail {
+namespace dynamics_core {
 
-using dynamics_core::detail::Identity;
+template <class S>
+struct Energy {
+  S kinetic;    ///< J, with the reflected rotor inertias
+  S potential;  ///< J, in the field of gravity, zero at the world's origin
+};
+
+template <class S>
+class Kinematics {
+ public:
+  /// The tree has to outlive this.
+  explicit Kinematics(Tree<S>& tree)
+      : tree_(&tree),
+        at_(static_cast<std::size_t>(tree.nb()), {Pose<S>::identity(), Motion<S>::zero(),
+                                                  Motion<S>::zero(), S(0), S(0), Vec3<S>::Zero()}) {
+  }
+
+  /// Puts the robot at rest at q.
+  [[nodiscard]] StatusOf<S> update(VectorIn<S> q) noexcept;
+  /// Puts the robot in the state (q, v).
+  [[nodiscard]] StatusOf<S> update(VectorIn<S> q, VectorIn<S> v) noexcept;
+
+  // --- links -------------------------------------------------------------------------------------
+  /// The pose of link L in the world.
+  [[nodiscard]] Status pose(int link, Pose<S>& X_WL) const noexcept;
+  /// Velocity of link L in the world: ω, and v of the link's origin (or of the point `offset` of
+  /// the link, in link axes).
+  [[nodiscard]] Status velocity(int link, Motion<S>& V_WL_W,
+                                const Vec3<S>& offset = Vec3<S>::Zero()) const noexcept;
+  /// J̇ v: the acceleration [ω̇; v̇] that the same point has when v̇ = 0. Gravity is not in it.
+  [[nodiscard]] Status bias_acceleration(int link, Motion<S>& A_WL_W,
+                                         const Vec3<S>& offset = Vec3<S>::Zero()) const noexcept;
+  /// J (6 × nv), [ω; v] = J v for the same point.
+  [[nodiscard]] Status jacobian(int link, MatrixOut<S> J,
+                                const Vec3<S>& offset = Vec3<S>::Zero()) const noexcept;
+  /// J̇ (6 × nv), so that [ω̇; v̇] = J v̇ + J̇ v for the same point.
+  [[nodiscard]] Status jacobian_rate(int link, MatrixOut<S> Jd,
+                                     const Vec3<S>& offset = Vec3<S>::Zero()) const noexcept;
+
+  // --- the whole robot ---------------------------------------------------------------------------
+  /// The mass of all that moves, kg.
+  [[nodiscard]] S total_mass() const noexcept;
+  /// Its centre. Status::singular where there is no mass.
+  [[nodiscard]] StatusOf<S> centre_of_mass(Vec3<S>& p_WC) const noexcept;
+  [[nodiscard]] StatusOf<S> centre_of_mass_velocity(Vec3<S>& v_WC) const noexcept;
+  /// J (3 × nv) of the centre of mass: each joint moves the first moment of its subtree.
+  [[nodiscard]] StatusOf<S> centre_of_mass_jacobian(MatrixOut<S> J) noexcept;
+  [[nodiscard]] Energy<S> energy() const noexcept;
+
+  // --- between v and q; these need no update -----------------------------------------------------
+  /// q̇ (nq) for the velocity v: equal to v but for a floating joint's position and quaternion. A
+  /// quaternion's length is kept. Status::out_of_range where a quaternion is zero.
+  [[nodiscard]] StatusOf<S> configuration_rate(VectorIn<S> q, VectorIn<S> v,
+                                               VectorOut<S> q_rate) const noexcept;
+  /// Brings every quaternion in q to length one. Status::out_of_range where one is zero.
+  [[nodiscard]] StatusOf<S> normalize(VectorOut<S> q) const noexcept;
+  /// The configuration after the velocity v has acted for dt: exact for constant v, floating joints
+  /// included. q_out may be q itself; its quaternions come out at length one.
+  [[nodiscard]] StatusOf<S> integrate(VectorIn<S> q, VectorIn<S> v, const S& dt,
+                                      VectorOut<S> q_out) const noexcept;
+
+ private:
+  struct State {
+    Pose<S> X_WB;  ///< the body in the world
+    Motion<S> V;   ///< velocity of its origin in world axes
+    Motion<S> A;   ///< acceleration of its origin for v̇ = 0, in world axes
+    S rate;        ///< of the body's own coordinate
+    S m;           ///< mass and first moment of the subtree, about the world's origin
+    Vec3<S> h;
+  };
+
+  void update_poses() noexcept;
+  void update_velocities(VectorIn<S> v) noexcept;
+  [[nodiscard]] const State& state(int body) const noexcept {
+    return at_[static_cast<std::size_t>(body)];
+  }
+  [[nodiscard]] const Link<S>& link(int index) const noexcept {
+    return tree_->links()[static_cast<std::size_t>(index)];
+  }
+  [[nodiscard]] Vec3<S> arm(const Link<S>& on, const Vec3<S>& offset) const noexcept;
+  [[nodiscard]] Vec3<S> axis(const Body<S>& b, const State& at) const noexcept;
+
+  Tree<S>* tree_;
+  std::vector<State> at_;
+};
+
+// --- Implementation ------------------------------------------------------------------------------
+
+namespace kinematics {
 
 /// R := R · (turn by (c, s) in the plane of axes i and j).
 template <class S>
@@ -40,15 +128,6 @@ template <class S>
   return Y;
 }
 
-template <class S>
-void update_poses(Workspace<S>& ws) noexcept {
-  auto* at = ws.kinematics.data();
-  for (int i = 0; i < ws.nb(); ++i) {
-    const Body<S>& b = ws.bodies.data()[i];
-    at[i].X_WB = across<S>(b.parent < 0 ? ws.X_WB : at[b.parent].X_WB, b.X);
-  }
-}
-
 /// The velocity and the acceleration for v̇ = 0, both of the origin, from the parent's: the frame
 /// moves with the parent, and then by ω, u in it. The axes of ω and u turn with the body.
 template <class S>
@@ -62,243 +141,224 @@ void move(const Vec3<S>& r, const Vec3<S>& w, const Vec3<S>& u, Motion<S>& V,
   A.w += wp.cross(w);
 }
 
+}  // namespace kinematics
+
 template <class S>
-void update_velocities(Workspace<S>& ws, VectorIn<S> v) noexcept {
-  auto* at = ws.kinematics.data();
-  for (int i = 0; i < ws.nb(); ++i) {
-    const Body<S>& b = ws.bodies.data()[i];
-    auto& k = at[i];
-    k.rate = rate<S>(b, v);
-    k.V = b.parent < 0 ? Motion<S>::zero() : at[b.parent].V;
-    k.A = b.parent < 0 ? Motion<S>::zero() : at[b.parent].A;
-    if (b.kind > Motions::floating_first) continue;  // moves with the first of its joint
-    const Vec3<S> r = k.X_WB.p - (b.parent < 0 ? ws.X_WB.p : at[b.parent].X_WB.p);
-    Motion<S> own = Motion<S>::zero();
-    add_joint_velocity<S>(b, v, own);
-    move<S>(r, k.X_WB.R * own.w, k.X_WB.R * own.v, k.V, k.A);
-  }
+void Kinematics<S>::update_poses() noexcept {
+  const Body<S>* body = tree_->bodies();
+  State* at = at_.data();
+  for (int i = 0; i < tree_->nb(); ++i)
+    at[i].X_WB = kinematics::across<S>(body[i].parent < 0 ? tree_->base() : at[body[i].parent].X_WB,
+                                       body[i].X);
 }
 
 template <class S>
-[[nodiscard]] bool has_link(const Workspace<S>& ws, int link) noexcept {
-  return link >= 0 && link < static_cast<int>(ws.links.size());
+void Kinematics<S>::update_velocities(VectorIn<S> v) noexcept {
+  const Body<S>* body = tree_->bodies();
+  State* at = at_.data();
+  for (int i = 0; i < tree_->nb(); ++i) {
+    const Body<S>& b = body[i];
+    State& k = at[i];
+    k.rate = rate<S>(b, v);
+    k.V = b.parent < 0 ? Motion<S>::zero() : at[b.parent].V;
+    k.A = b.parent < 0 ? Motion<S>::zero() : at[b.parent].A;
+    // The other bodies of a floating joint move with its first.
+    if (is_floating(b.kind) && b.kind != JointKind::floating_first) continue;
+    const Vec3<S> r = k.X_WB.p - (b.parent < 0 ? tree_->base().p : at[b.parent].X_WB.p);
+    Motion<S> own = Motion<S>::zero();
+    add_joint_velocity<S>(b, v, own);
+    kinematics::move<S>(r, k.X_WB.R * own.w, k.X_WB.R * own.v, k.V, k.A);
+  }
 }
 
 /// The origin of a link (or a point of it) relative to its body's origin, in world axes.
 template <class S>
-[[nodiscard]] Vec3<S> arm(const Workspace<S>& ws, const typename Workspace<S>::Frame& link,
-                          const Vec3<S>& offset) noexcept {
-  const Vec3<S> in_body = link.X_BL * offset;
-  return ws.kinematics[static_cast<std::size_t>(link.body)].X_WB.R * in_body;
+Vec3<S> Kinematics<S>::arm(const Link<S>& on, const Vec3<S>& offset) const noexcept {
+  const Vec3<S> in_body = on.X_BL * offset;
+  return state(on.body).X_WB.R * in_body;
 }
 
-}  // namespace detail
-
-/// Puts the robot at rest at q.
+/// The joint's axis in the world, as long as the coordinate's part in the body's is.
 template <class S>
-[[nodiscard]] Status update(Workspace<S>& ws, VectorIn<S> q) noexcept {
-  if (const Status s = check_q<S>(ws, q); s != Status::ok) return s;
-  update_joints<S>(ws, q);
-  detail::update_poses(ws);
-  for (auto& k : ws.kinematics) {
+Vec3<S> Kinematics<S>::axis(const Body<S>& b, const State& at) const noexcept {
+  return b.mimic ? Vec3<S>(b.multiplier * at.X_WB.R.col(2)) : Vec3<S>(at.X_WB.R.col(2));
+}
+
+template <class S>
+StatusOf<S> Kinematics<S>::update(VectorIn<S> q) noexcept {
+  const StatusOf<S> status = check_and_move<S>(*tree_, q);
+  if (failed(status)) return status;
+  update_poses();
+  for (State& k : at_) {
     k.V = Motion<S>::zero();
     k.A = Motion<S>::zero();
     k.rate = S(0);
   }
-  return Status::ok;
+  return status;
 }
 
-/// Puts the robot in the state (q, v).
 template <class S>
-[[nodiscard]] Status update(Workspace<S>& ws, VectorIn<S> q, VectorIn<S> v) noexcept {
-  if (const Status s = check_q<S>(ws, q); s != Status::ok) return s;
-  if (const Status s = check_v<S>(ws, v); s != Status::ok) return s;
-  update_joints<S>(ws, q);
-  detail::update_poses(ws);
-  detail::update_velocities<S>(ws, v);
-  return Status::ok;
+StatusOf<S> Kinematics<S>::update(VectorIn<S> q, VectorIn<S> v) noexcept {
+  const StatusOf<S> status = check_and_move<S>(*tree_, q, v);
+  if (failed(status)) return status;
+  update_poses();
+  update_velocities(v);
+  return status;
 }
 
 // --- Links ---------------------------------------------------------------------------------------
 
 template <class S>
-[[nodiscard]] Status pose(const Workspace<S>& ws, int link, Pose<S>& X_WL) noexcept {
-  if (!detail::has_link(ws, link)) return Status::out_of_range;
-  const auto& l = ws.links[static_cast<std::size_t>(link)];
-  X_WL = (l.body < 0 ? ws.X_WB : ws.kinematics[static_cast<std::size_t>(l.body)].X_WB) * l.X_BL;
+Status Kinematics<S>::pose(int index, Pose<S>& X_WL) const noexcept {
+  if (!tree_->has_link(index)) return Status::out_of_range;
+  const Link<S>& l = link(index);
+  X_WL = (l.body < 0 ? tree_->base() : state(l.body).X_WB) * l.X_BL;
   return Status::ok;
 }
 
-/// Velocity of link L in the world: ω, and v of the link's origin (or of the point `offset` of the
-/// link, in link axes).
 template <class S>
-[[nodiscard]] Status velocity(
-    const Workspace<S>& ws, int link, Motion<S>& V_WL_W,
-    const typename detail::Identity<Vec3<S>>::Type& offset = Vec3<S>::Zero()) noexcept {
-  if (!detail::has_link(ws, link)) return Status::out_of_range;
-  const auto& l = ws.links[static_cast<std::size_t>(link)];
+Status Kinematics<S>::velocity(int index, Motion<S>& V_WL_W, const Vec3<S>& offset) const noexcept {
+  if (!tree_->has_link(index)) return Status::out_of_range;
+  const Link<S>& l = link(index);
   V_WL_W = Motion<S>::zero();
   if (l.body < 0) return Status::ok;
-  V_WL_W = ws.kinematics[static_cast<std::size_t>(l.body)].V;
-  V_WL_W.v += V_WL_W.w.cross(detail::arm<S>(ws, l, offset));
+  V_WL_W = state(l.body).V;
+  V_WL_W.v += V_WL_W.w.cross(arm(l, offset));
   return Status::ok;
 }
 
-/// J̇ v: the acceleration [ω̇; v̇] that the same point has when v̇ = 0. Gravity is not in it.
 template <class S>
-[[nodiscard]] Status bias_acceleration(
-    const Workspace<S>& ws, int link, Motion<S>& A_WL_W,
-    const typename detail::Identity<Vec3<S>>::Type& offset = Vec3<S>::Zero()) noexcept {
-  if (!detail::has_link(ws, link)) return Status::out_of_range;
-  const auto& l = ws.links[static_cast<std::size_t>(link)];
+Status Kinematics<S>::bias_acceleration(int index, Motion<S>& A_WL_W,
+                                        const Vec3<S>& offset) const noexcept {
+  if (!tree_->has_link(index)) return Status::out_of_range;
+  const Link<S>& l = link(index);
   A_WL_W = Motion<S>::zero();
   if (l.body < 0) return Status::ok;
-  const auto& k = ws.kinematics[static_cast<std::size_t>(l.body)];
-  const Vec3<S> r = detail::arm<S>(ws, l, offset);
+  const State& k = state(l.body);
+  const Vec3<S> r = arm(l, offset);
   A_WL_W = {k.A.w, k.A.v + k.A.w.cross(r) + k.V.w.cross(k.V.w.cross(r))};
   return Status::ok;
 }
 
-/// J (6 × nv), [ω; v] = J v for the same point.
 template <class S>
-[[nodiscard]] Status jacobian(
-    const Workspace<S>& ws, int link, MatrixOut<S> J,
-    const typename detail::Identity<Vec3<S>>::Type& offset = Vec3<S>::Zero()) noexcept {
-  if (!detail::has_link(ws, link)) return Status::out_of_range;
-  if (J.rows() != 6 || J.cols() != ws.nv()) return Status::wrong_size;
+Status Kinematics<S>::jacobian(int index, MatrixOut<S> J, const Vec3<S>& offset) const noexcept {
+  if (!tree_->has_link(index)) return Status::out_of_range;
+  if (J.rows() != 6 || J.cols() != tree_->nv()) return Status::wrong_size;
   J.setZero();
-  const auto& l = ws.links[static_cast<std::size_t>(link)];
+  const Link<S>& l = link(index);
   if (l.body < 0) return Status::ok;
-  const Vec3<S> p =
-      ws.kinematics[static_cast<std::size_t>(l.body)].X_WB.p + detail::arm<S>(ws, l, offset);
-  for (int i = l.body; i >= 0; i = ws.bodies[static_cast<std::size_t>(i)].parent) {
-    const Body<S>& b = ws.bodies[static_cast<std::size_t>(i)];
-    const auto& k = ws.kinematics[static_cast<std::size_t>(i)];
-    const Vec3<S> z = b.mimic ? Vec3<S>(b.multiplier * k.X_WB.R.col(2)) : Vec3<S>(k.X_WB.R.col(2));
-    auto column = J.col(b.dof);
-    if (b.turns()) {
-      column.template head<3>() += z;
-      column.template tail<3>() += z.cross(Vec3<S>(p - k.X_WB.p));
-    } else {
-      column.template tail<3>() += z;
-    }
+  const Vec3<S> p = state(l.body).X_WB.p + arm(l, offset);
+  const Body<S>* body = tree_->bodies();
+  for (int i = l.body; i >= 0; i = body[i].parent) {
+    const State& k = state(i);
+    const Motion<S> h = axis_motion<S>(body[i], axis(body[i], k), Vec3<S>(p - k.X_WB.p));
+    auto column = J.col(body[i].dof);
+    column.template head<3>() += h.w;
+    column.template tail<3>() += h.v;
   }
   return Status::ok;
 }
 
-/// J̇ (6 × nv), so that [ω̇; v̇] = J v̇ + J̇ v for the same point.
+/// With ż = ω × z, and the point moving relative to the origin at ṙ: the rate of [z; z × r].
 template <class S>
-[[nodiscard]] Status jacobian_rate(
-    const Workspace<S>& ws, int link, MatrixOut<S> Jd,
-    const typename detail::Identity<Vec3<S>>::Type& offset = Vec3<S>::Zero()) noexcept {
-  if (!detail::has_link(ws, link)) return Status::out_of_range;
-  if (Jd.rows() != 6 || Jd.cols() != ws.nv()) return Status::wrong_size;
+Status Kinematics<S>::jacobian_rate(int index, MatrixOut<S> Jd,
+                                    const Vec3<S>& offset) const noexcept {
+  if (!tree_->has_link(index)) return Status::out_of_range;
+  if (Jd.rows() != 6 || Jd.cols() != tree_->nv()) return Status::wrong_size;
   Jd.setZero();
-  const auto& l = ws.links[static_cast<std::size_t>(link)];
+  const Link<S>& l = link(index);
   if (l.body < 0) return Status::ok;
-  const auto& tip = ws.kinematics[static_cast<std::size_t>(l.body)];
-  const Vec3<S> r = detail::arm<S>(ws, l, offset);
+  const State& tip = state(l.body);
+  const Vec3<S> r = arm(l, offset);
   const Vec3<S> p = tip.X_WB.p + r;
   const Vec3<S> p_rate = tip.V.v + tip.V.w.cross(r);
-  for (int i = l.body; i >= 0; i = ws.bodies[static_cast<std::size_t>(i)].parent) {
-    const Body<S>& b = ws.bodies[static_cast<std::size_t>(i)];
-    const auto& k = ws.kinematics[static_cast<std::size_t>(i)];
-    const Vec3<S> z = b.mimic ? Vec3<S>(b.multiplier * k.X_WB.R.col(2)) : Vec3<S>(k.X_WB.R.col(2));
-    const Vec3<S> z_rate = k.V.w.cross(z);
+  const Body<S>* body = tree_->bodies();
+  for (int i = l.body; i >= 0; i = body[i].parent) {
+    const Body<S>& b = body[i];
+    const State& k = state(i);
+    const Vec3<S> z = axis(b, k);
+    const Motion<S> h = axis_motion<S>(b, Vec3<S>(k.V.w.cross(z)), Vec3<S>(p - k.X_WB.p));
     auto column = Jd.col(b.dof);
-    if (b.turns()) {
-      column.template head<3>() += z_rate;
-      column.template tail<3>() +=
-          z_rate.cross(Vec3<S>(p - k.X_WB.p)) + z.cross(Vec3<S>(p_rate - k.V.v));
-    } else {
-      column.template tail<3>() += z_rate;
-    }
+    column.template head<3>() += h.w;
+    column.template tail<3>() += h.v;
+    if (turns(b.kind)) column.template tail<3>() += z.cross(Vec3<S>(p_rate - k.V.v));
   }
   return Status::ok;
 }
 
 // --- The whole robot -----------------------------------------------------------------------------
 
-/// The mass of all that moves.
 template <class S>
-[[nodiscard]] S total_mass(const Workspace<S>& ws) noexcept {
+S Kinematics<S>::total_mass() const noexcept {
   S m(0);
-  for (const Body<S>& b : ws.bodies) m += b.inertia.m;
+  for (int i = 0; i < tree_->nb(); ++i) m += tree_->bodies()[i].inertia.m;
   return m;
 }
 
-/// Its centre. Status::singular where there is no mass.
 template <class S>
-[[nodiscard]] Status centre_of_mass(const Workspace<S>& ws, Vec3<S>& p_WC) noexcept {
-  const S m = total_mass(ws);
-  if (negligible(m, S(1))) return Status::singular;
+StatusOf<S> Kinematics<S>::centre_of_mass(Vec3<S>& p_WC) const noexcept {
+  S m = total_mass();
+  StatusOf<S> status = Status::ok;
+  if (!keep_pivot<S>(m, S(1), status)) return status;
   Vec3<S> h = Vec3<S>::Zero();
-  for (std::size_t i = 0; i < ws.bodies.size(); ++i) {
-    const RigidInertia<S>& I = ws.bodies[i].inertia;
-    const Pose<S>& X = ws.kinematics[i].X_WB;
+  for (int i = 0; i < tree_->nb(); ++i) {
+    const RigidInertia<S>& I = tree_->bodies()[i].inertia;
+    const Pose<S>& X = state(i).X_WB;
     h += X.R * I.h + I.m * X.p;
   }
   p_WC = h / m;
-  return Status::ok;
+  return status;
 }
 
 template <class S>
-[[nodiscard]] Status centre_of_mass_velocity(const Workspace<S>& ws, Vec3<S>& v_WC) noexcept {
-  const S m = total_mass(ws);
-  if (negligible(m, S(1))) return Status::singular;
+StatusOf<S> Kinematics<S>::centre_of_mass_velocity(Vec3<S>& v_WC) const noexcept {
+  S m = total_mass();
+  StatusOf<S> status = Status::ok;
+  if (!keep_pivot<S>(m, S(1), status)) return status;
   Vec3<S> momentum = Vec3<S>::Zero();
-  for (std::size_t i = 0; i < ws.bodies.size(); ++i) {
-    const RigidInertia<S>& I = ws.bodies[i].inertia;
-    const auto& k = ws.kinematics[i];
+  for (int i = 0; i < tree_->nb(); ++i) {
+    const RigidInertia<S>& I = tree_->bodies()[i].inertia;
+    const State& k = state(i);
     momentum += I.m * k.V.v + k.V.w.cross(Vec3<S>(k.X_WB.R * I.h));
   }
   v_WC = momentum / m;
-  return Status::ok;
+  return status;
 }
 
-/// J (3 × nv) of the centre of mass: each joint moves the first moment of its subtree.
 template <class S>
-[[nodiscard]] Status centre_of_mass_jacobian(Workspace<S>& ws, MatrixOut<S> J) noexcept {
-  if (J.rows() != 3 || J.cols() != ws.nv()) return Status::wrong_size;
-  const S m = total_mass(ws);
-  if (negligible(m, S(1))) return Status::singular;
+StatusOf<S> Kinematics<S>::centre_of_mass_jacobian(MatrixOut<S> J) noexcept {
+  if (J.rows() != 3 || J.cols() != tree_->nv()) return Status::wrong_size;
+  S m = total_mass();
+  StatusOf<S> status = Status::ok;
+  if (!keep_pivot<S>(m, S(1), status)) return status;
   J.setZero();
-  auto* at = ws.kinematics.data();
-  for (int i = 0; i < ws.nb(); ++i) {
-    const RigidInertia<S>& I = ws.bodies.data()[i].inertia;
+  const Body<S>* body = tree_->bodies();
+  State* at = at_.data();
+  for (int i = 0; i < tree_->nb(); ++i) {
+    const RigidInertia<S>& I = body[i].inertia;
     at[i].m = I.m;
     at[i].h = at[i].X_WB.R * I.h + I.m * at[i].X_WB.p;
   }
-  const S share = S(1) / m;
-  for (int i = ws.nb() - 1; i >= 0; --i) {
-    const Body<S>& b = ws.bodies.data()[i];
-    const auto& k = at[i];
-    const Vec3<S> z = (b.mimic ? S(b.multiplier * share) : share) * k.X_WB.R.col(2);
-    if (b.turns()) {
-      J.col(b.dof) += z.cross(Vec3<S>(k.h - k.m * k.X_WB.p));
-    } else {
-      J.col(b.dof) += k.m * z;
-    }
+  for (int i = tree_->nb() - 1; i >= 0; --i) {
+    const Body<S>& b = body[i];
+    const State& k = at[i];
+    // m times the velocity of the subtree's centre: the axis' motion with m r in place of r.
+    const Vec3<S> z = axis(b, k) / m;
+    J.col(b.dof) += first_moment_rate<S>(b, z, k.m, Vec3<S>(k.h - k.m * k.X_WB.p));
     if (b.parent < 0) continue;
     at[b.parent].m += k.m;
     at[b.parent].h += k.h;
   }
-  return Status::ok;
+  return status;
 }
 
 template <class S>
-struct Energy {
-  S kinetic;    ///< with the reflected rotor inertias
-  S potential;  ///< in the field of gravity, zero at the world's origin
-};
-
-template <class S>
-[[nodiscard]] Energy<S> energy(const Workspace<S>& ws) noexcept {
-  const Vec3<S> g = ws.gravity();
+Energy<S> Kinematics<S>::energy() const noexcept {
+  const Vec3<S> g = tree_->gravity();
   Energy<S> E{S(0), S(0)};
-  for (std::size_t i = 0; i < ws.bodies.size(); ++i) {
-    const Body<S>& b = ws.bodies[i];
-    const auto& k = ws.kinematics[i];
+  for (int i = 0; i < tree_->nb(); ++i) {
+    const Body<S>& b = tree_->bodies()[i];
+    const State& k = state(i);
     const Motion<S> V = {k.X_WB.R.transpose() * k.V.w, k.X_WB.R.transpose() * k.V.v};
     const Force<S> P = b.inertia * V;
     E.kinetic += S(0.5) * (V.w.dot(P.n) + V.v.dot(P.f) + b.rotor * k.rate * k.rate);
@@ -309,119 +369,86 @@ template <class S>
 
 // --- Between v and q -----------------------------------------------------------------------------
 
-namespace detail {
+namespace kinematics {
 
 template <class S>
-using Quaternion = Eigen::Matrix<S, 4, 1>;  // x y z w
-
-/// The rotation of a quaternion of length one, applied to u.
+[[nodiscard]] Quaternion<S> quaternion_at(VectorIn<S> q, int place) noexcept {
+  return {q[place], q[place + 1], q[place + 2], q[place + 3]};
+}
 template <class S>
-[[nodiscard]] Vec3<S> rotate(const Quaternion<S>& q, const Vec3<S>& u) noexcept {
-  const Vec3<S> axis = q.template head<3>();
-  const Vec3<S> t = S(2) * axis.cross(u);
-  return u + q[3] * t + axis.cross(t);
+void put_quaternion(const Quaternion<S>& from, int place, VectorOut<S>& q) noexcept {
+  q[place] = from.x;
+  q[place + 1] = from.y;
+  q[place + 2] = from.z;
+  q[place + 3] = from.w;
 }
 
-/// A floating joint's quaternion at length one; false where it has lost its direction.
-template <class S>
-[[nodiscard]] bool unit_quaternion(VectorIn<S> q, int at, Quaternion<S>& unit) noexcept {
-  using std::sqrt;
-  unit = q.template segment<4>(at);
-  const S square = unit.squaredNorm();
-  if (negligible(square, S(1))) return false;
-  unit /= sqrt(square);
-  return true;
-}
+}  // namespace kinematics
 
-/// The displacement of a constant twist [φ; u] in the moving axes: quaternion and position, the
-/// exponential on SE(3). Each sin(x)/x tends to its limit where the angle vanishes.
 template <class S>
-void exponential(const Vec3<S>& phi, const Vec3<S>& u, Quaternion<S>& dq, Vec3<S>& dp) noexcept {
-  using std::sqrt;
-  const S angle = sqrt(phi.squaredNorm());
-  const S half = S(0.5) * angle;
-  S sin_half;
-  S cos_half;
-  sincos(half, sin_half, cos_half);
-  const S sinc = safe_ratio(sin_half, angle, S(0.5));  // sin(θ/2)/θ
-  dq = {sinc * phi[0], sinc * phi[1], sinc * phi[2], cos_half};
-  const Vec3<S> t = phi.cross(u);
-  // (θ − sin θ)/θ³ loses digits as θ falls, no faster than the θ² it multiplies.
-  const S third =
-      safe_ratio(S(angle - S(2) * sin_half * cos_half), S(angle * angle * angle), S(1) / S(6));
-  dp = u + (S(2) * sinc * sinc) * t + third * phi.cross(t);
-}
-
-}  // namespace detail
-
-/// q̇ for the velocity v: equal to v but for a floating joint's position and quaternion. A
-/// quaternion's length is kept. Status::out_of_range where a quaternion is zero.
-template <class S>
-[[nodiscard]] Status configuration_rate(const Workspace<S>& ws, VectorIn<S> q, VectorIn<S> v,
-                                        VectorOut<S> q_rate) noexcept {
-  if (const Status s = check_q<S>(ws, q); s != Status::ok) return s;
-  if (const Status s = check_v<S>(ws, v); s != Status::ok) return s;
-  if (q_rate.size() != ws.nq()) return Status::wrong_size;
-  for (const Body<S>& b : ws.bodies) {
-    if (!b.floating()) {
+StatusOf<S> Kinematics<S>::configuration_rate(VectorIn<S> q, VectorIn<S> v,
+                                              VectorOut<S> q_rate) const noexcept {
+  StatusOf<S> status = check<S>(*tree_, q, v);
+  if (failed(status)) return status;
+  if (q_rate.size() != tree_->nq()) return Status::wrong_size;
+  for (int i = 0; i < tree_->nb(); ++i) {
+    const Body<S>& b = tree_->bodies()[i];
+    if (!is_floating(b.kind)) {
       q_rate[b.q] = v[b.dof];
-    } else if (b.kind == Motions::floating_first) {
-      detail::Quaternion<S> unit;
-      if (!detail::unit_quaternion<S>(q, b.q + 3, unit)) return Status::out_of_range;
-      const Vec3<S> w = v.template segment<3>(b.dof);
+    } else if (b.kind == JointKind::floating_first) {
+      const Quaternion<S> given = kinematics::quaternion_at<S>(q, b.q + 3);
+      Quaternion<S> unit = given;
+      if (!dynamics_core::normalize<S>(unit, status)) return status;
       const Vec3<S> u = v.template segment<3>(b.dof + 3);
       const S h(0.5);
-      const detail::Quaternion<S> half(h * w[0], h * w[1], h * w[2], S(0));
-      const detail::Quaternion<S> given = q.template segment<4>(b.q + 3);
-      q_rate.template segment<3>(b.q) = detail::rotate<S>(unit, u);
-      q_rate.template segment<4>(b.q + 3) =
-          dynamics_core::detail::quaternion_product<S>(given, half);
+      const Quaternion<S> half{h * v[b.dof], h * v[b.dof + 1], h * v[b.dof + 2], S(0)};
+      q_rate.template segment<3>(b.q) = rotate<S>(unit, u);
+      kinematics::put_quaternion<S>(quaternion_product<S>(given, half), b.q + 3, q_rate);
     }
   }
-  return Status::ok;
+  return merged(status, result_status<S>(q_rate));
 }
 
-/// Brings every quaternion in q to length one. Status::out_of_range where one is zero.
 template <class S>
-[[nodiscard]] Status normalize(const Workspace<S>& ws, VectorOut<S> q) noexcept {
-  if (const Status s = check_q<S>(ws, q); s != Status::ok) return s;
-  for (const auto& joint : ws.floating) {
-    const int at = ws.bodies[static_cast<std::size_t>(joint.body)].q + 3;
-    detail::Quaternion<S> unit;
-    if (!detail::unit_quaternion<S>(q, at, unit)) return Status::out_of_range;
-    q.template segment<4>(at) = unit;
+StatusOf<S> Kinematics<S>::normalize(VectorOut<S> q) const noexcept {
+  StatusOf<S> status = check<S>(*tree_, q);
+  if (failed(status)) return status;
+  for (const int body : tree_->floating_joints()) {
+    const int place = tree_->bodies()[body].q + 3;
+    Quaternion<S> unit = kinematics::quaternion_at<S>(q, place);
+    if (!dynamics_core::normalize<S>(unit, status)) return status;
+    kinematics::put_quaternion<S>(unit, place, q);
   }
-  return Status::ok;
+  return status;
 }
 
-/// The configuration after the velocity v has acted for dt: exact for constant v, floating joints
-/// included. q_out may be q itself; its quaternions come out at length one.
 template <class S>
-[[nodiscard]] Status integrate(const Workspace<S>& ws, VectorIn<S> q, VectorIn<S> v,
-                               const typename detail::Identity<S>::Type& dt,
-                               VectorOut<S> q_out) noexcept {
-  if (const Status s = check_q<S>(ws, q); s != Status::ok) return s;
-  if (const Status s = check_v<S>(ws, v); s != Status::ok) return s;
-  if (q_out.size() != ws.nq()) return Status::wrong_size;
-  if (!is_finite(dt)) return Status::not_finite;
-  for (const Body<S>& b : ws.bodies) {
-    if (!b.floating()) {
+StatusOf<S> Kinematics<S>::integrate(VectorIn<S> q, VectorIn<S> v, const S& dt,
+                                     VectorOut<S> q_out) const noexcept {
+  StatusOf<S> status = check<S>(*tree_, q, v);
+  if (failed(status)) return status;
+  if (q_out.size() != tree_->nq()) return Status::wrong_size;
+  status = merged(status, finite_status<S>(dt));
+  if (failed(status)) return status;
+  for (int i = 0; i < tree_->nb(); ++i) {
+    const Body<S>& b = tree_->bodies()[i];
+    if (!is_floating(b.kind)) {
       if (!b.mimic) q_out[b.q] = q[b.q] + dt * v[b.dof];
-    } else if (b.kind == Motions::floating_first) {
-      detail::Quaternion<S> unit;
-      if (!detail::unit_quaternion<S>(q, b.q + 3, unit)) return Status::out_of_range;
+    } else if (b.kind == JointKind::floating_first) {
+      Quaternion<S> unit = kinematics::quaternion_at<S>(q, b.q + 3);
+      if (!dynamics_core::normalize<S>(unit, status)) return status;
       const Vec3<S> p = q.template segment<3>(b.q);
-      detail::Quaternion<S> dq;
+      Quaternion<S> dq;
       Vec3<S> dp;
-      detail::exponential<S>(dt * v.template segment<3>(b.dof),
-                             dt * v.template segment<3>(b.dof + 3), dq, dp);
-      q_out.template segment<3>(b.q) = p + detail::rotate<S>(unit, dp);
-      using std::sqrt;
-      const detail::Quaternion<S> next = dynamics_core::detail::quaternion_product<S>(unit, dq);
-      q_out.template segment<4>(b.q + 3) = next / sqrt(next.squaredNorm());
+      exponential<S>(dt * v.template segment<3>(b.dof), dt * v.template segment<3>(b.dof + 3), dq,
+                     dp);
+      q_out.template segment<3>(b.q) = p + rotate<S>(unit, dp);
+      Quaternion<S> next = quaternion_product<S>(unit, dq);
+      if (!dynamics_core::normalize<S>(next, status)) return status;
+      kinematics::put_quaternion<S>(next, b.q + 3, q_out);
     }
   }
-  return Status::ok;
+  return merged(status, result_status<S>(q_out));
 }
 
-}  // namespace dynamics_core::kinematics
+}  // namespace dynamics_core

@@ -18,9 +18,7 @@
 #include <vector>
 
 #include "dynamics_core/cholesky.hpp"
-#include "dynamics_core/composite_body.hpp"
 #include "dynamics_core/kinematics.hpp"
-#include "dynamics_core/newton_euler.hpp"
 
 namespace dynamics_core {
 
@@ -77,8 +75,6 @@ void validate(const LoopSet& loops, const Model& model, const std::string& sourc
 namespace loops {
 
 namespace detail {
-
-using dynamics_core::detail::Identity;
 
 /// Round-off of the scalar; that of double where the type does not say.
 template <class S>
@@ -137,186 +133,120 @@ template <class S>
 
 }  // namespace detail
 
-/// The loop joints of one robot in the scalar type S, how to treat them, and the scratch of the
-/// three methods. All memory is taken in the constructor.
+}  // namespace loops
+
+/// The loop joints of one robot in the scalar type S, how to treat them, and the three methods. All
+/// memory is taken in the constructor; everything after it is real-time safe.
 template <class S>
 class Loops {
  public:
-  /// Throws ModelError, see validate().
-  Loops(const Model& model, const LoopSet& set) {
-    validate(set, model);
-    for (const LoopJoint& joint : set) {
-      joints.push_back(detail::make_joint<S>(joint));
-      m_ += joints.back().rows;
-    }
-    n_ = model.nv;
-    weights = VectorX<S>::Ones(n_);
-    phi = phi_rate = bias = c = lambda = x = VectorX<S>::Zero(m_);
-    J = lu = L = MatrixX<S>::Zero(m_, n_);
-    row = VectorX<S>::Zero(n_);
-    J_a = J_b = MatrixX<S>::Zero(6, n_);
-    M = MK = MatrixX<S>::Zero(n_, n_);
-    K = W = MatrixX<S>::Zero(n_, std::max(n_, m_));
-    force = a0 = y = VectorX<S>::Zero(n_);
-    A = MatrixX<S>::Zero(n_ + m_, n_ + m_);
-    b = VectorX<S>::Zero(n_ + m_);
-    row_order.resize(static_cast<std::size_t>(m_));
-    column_order.resize(static_cast<std::size_t>(n_));
-  }
+  /// The tree, of the same model, has to outlive this. Throws ModelError, see validate().
+  Loops(Tree<S>& tree, const Model& model, const LoopSet& set);
 
   /// The number of equations, redundant ones included: the size of φ and λ.
   [[nodiscard]] int rows() const noexcept { return m_; }
   [[nodiscard]] int nv() const noexcept { return n_; }
   /// How many of them were independent, at the last solution.
-  [[nodiscard]] int rank() const noexcept { return rank_found; }
+  [[nodiscard]] int rank() const noexcept { return rank_; }
 
   /// Baumgarte's stabilisation: φ̈ = −2α φ̇ − β² φ. α = β damps an error critically, with the time
   /// constant 1/α. Zero: φ̈ = 0, which drifts.
   S alpha = S(0);
   S beta = S(0);
   /// A pivot of φ' is zero below this part of its largest element.
-  S rank_tolerance = S(std::sqrt(detail::epsilon<S>()));
+  S rank_tolerance = S(std::sqrt(loops::detail::epsilon<S>()));
   /// project() and project_velocity(): how willing each coordinate (of v) is to move. Zero: held.
   VectorX<S> weights;
 
-  // --- scratch -----------------------------------------------------------------------------------
-  std::vector<detail::Joint<S>> joints;
-  VectorX<S> phi, phi_rate;  ///< φ, φ̇
-  VectorX<S> bias;           ///< φ̇' q̇
-  VectorX<S> c;              ///< right-hand side of φ' q̈ = c
-  VectorX<S> lambda, x;
-  MatrixX<S> J;      ///< φ'
-  MatrixX<S> lu, L;  ///< φ' eliminated; independent rows of φ'
-  MatrixX<S> J_a, J_b, M, MK, K, W, A;
-  VectorX<S> row, force, a0, y, b;
-  std::vector<int> row_order, column_order;
-  int rank_found = 0;
+  // --- constraints -------------------------------------------------------------------------------
+  /// φ(q) (rows), metres and sines of angles.
+  [[nodiscard]] Status position_error(VectorIn<S> q, VectorOut<S> phi) noexcept;
+  /// φ'(q), rows × nv, with φ̇ = φ' v; and φ̇' v (rows), with φ̈ = φ' v̇ + φ̇' v (Eq. 17).
+  [[nodiscard]] Status constraint(VectorIn<S> q, VectorIn<S> v, MatrixOut<S> jacobian,
+                                  VectorOut<S> bias) noexcept;
+
+  // --- forward dynamics --------------------------------------------------------------------------
+  // All three give q̈ (nv) and one multiplier per equation (rows), zero for those left out as
+  // redundant (their share of the load is not determined by rigid bodies). External forces are
+  // included.
+
+  /// Method 1: the bordered system (Eq. 20). Works with a singular M as long as the loops hold what
+  /// M leaves open.
+  [[nodiscard]] Status bordered(VectorIn<S> q, VectorIn<S> v, VectorIn<S> tau, VectorOut<S> a,
+                                VectorOut<S> lambda) noexcept;
+  /// Method 2: the multipliers first, L M⁻¹ Lᵀ λ = c − L M⁻¹ (τ − C) (Eq. 21), with the tree's
+  /// sparse factors of M. The cheapest where the loops are few; M has to be regular.
+  [[nodiscard]] Status multipliers_first(VectorIn<S> q, VectorIn<S> v, VectorIn<S> tau,
+                                         VectorOut<S> a, VectorOut<S> lambda) noexcept;
+  /// Method 3: q̈ = K y + q̈₀ with L K = 0 by elimination, then Kᵀ M K y = Kᵀ(τ − C − M q̈₀)
+  /// (Eq. 22); the multipliers follow from what is left over. The cheapest where little freedom
+  /// remains, and works with a singular M as method 1 does.
+  [[nodiscard]] Status null_space(VectorIn<S> q, VectorIn<S> v, VectorIn<S> tau, VectorOut<S> a,
+                                  VectorOut<S> lambda) noexcept;
+  /// The force [n; f] that loop joint k exerts on its link b, about the origin of frame B in world
+  /// axes, at the configuration of the last solution; on link a acts the opposite, about the same
+  /// point.
+  [[nodiscard]] Status joint_force(VectorIn<S> lambda, int joint, Force<S>& F_W) const noexcept;
+
+  // --- consistent states -------------------------------------------------------------------------
+  /// Moves q to the nearest configuration with |φ| ≤ tolerance, by Levenberg–Marquardt steps whose
+  /// damping |φ|² vanishes at the solution, so that convergence is fast even where φ' loses rank
+  /// (Yamashita & Fukushima 2001). q keeps its last value where that fails: Status::not_converged.
+  /// Axes that should be parallel may end up opposed if they start nearer to that.
+  [[nodiscard]] Status project(VectorOut<S> q,
+                               const S& tolerance = S(1e4 * loops::detail::epsilon<S>()),
+                               int max_iterations = 100) noexcept;
+  /// Takes out of v what violates φ' v = 0, changing it as little as possible.
+  [[nodiscard]] Status project_velocity(VectorIn<S> q, VectorOut<S> v) noexcept;
 
  private:
+  using Row = loops::detail::Row<S>;
+  using Joint = loops::detail::Joint<S>;
+
+  /// What moves of a link: a frame of the loop joint in the world.
+  struct FrameState {
+    Pose<S> X;  ///< rotation of the link, position of the joint's frame
+    Motion<S> V, A;
+  };
+
+  [[nodiscard]] FrameState frame_state(int link, const Vec3<S>& p) const noexcept;
+  void angle_row(const Row& row, const FrameState& a, const FrameState& b, int i) noexcept;
+  void distance_row(const Row& row, const FrameState& a, const FrameState& b, int i) noexcept;
+  void evaluate() noexcept;
+  [[nodiscard]] S pivot(int k) noexcept;
+  void eliminate() noexcept;
+  [[nodiscard]] Status prepare(VectorIn<S> q, VectorIn<S> v, VectorIn<S> tau, const VectorOut<S>& a,
+                               const VectorOut<S>& lambda) noexcept;
+  void scatter(const VectorX<S>& from, VectorOut<S>& lambda) const noexcept;
+  [[nodiscard]] Status damped_step(VectorIn<S> error, const S& damping) noexcept;
+
+  Tree<S>* tree_;
+  Kinematics<S> kinematics_;
+  CompositeBody<S> composite_body_;
+  NewtonEuler<S> newton_euler_;
+  MassMatrixFactors<S> factors_;
+  std::vector<Joint> joints_;
+  VectorX<S> phi_, phi_rate_;  ///< φ, φ̇
+  VectorX<S> bias_;            ///< φ̇' q̇
+  VectorX<S> c_;               ///< right-hand side of φ' q̈ = c
+  VectorX<S> lambda_, x_;
+  MatrixX<S> J_;       ///< φ'
+  MatrixX<S> lu_, L_;  ///< φ' eliminated; independent rows of φ'
+  MatrixX<S> J_a_, J_b_, M_, MK_, K_, W_, A_;
+  VectorX<S> tree_bias_, force_, a0_, y_, b_;
+  std::vector<int> row_order_, column_order_;
+  int rank_ = 0;
   int m_ = 0;
-  int n_ = 0;
+  int n_;
 };
 
-namespace detail {
+// --- Implementation ------------------------------------------------------------------------------
 
-/// What moves of a link: a frame of the loop joint in the world.
-template <class S>
-struct FrameState {
-  Pose<S> X;  ///< rotation of the link, position of the joint's frame
-  Motion<S> V, A;
-};
-
-template <class S>
-[[nodiscard]] FrameState<S> frame_state(const Workspace<S>& ws, int link,
-                                        const Vec3<S>& p) noexcept {
-  FrameState<S> f;
-  // The links were checked when the loops were read.
-  (void)kinematics::pose(ws, link, f.X);
-  f.X.p = f.X * p;
-  (void)kinematics::velocity(ws, link, f.V, p);
-  (void)kinematics::bias_acceleration(ws, link, f.A, p);
-  return f;
-}
-
-/// φ, its row of φ' and φ̇' q̇ of the equation u·w = 0.
-template <class S>
-void angle_row(const Row<S>& row, const FrameState<S>& a, const FrameState<S>& b, int i,
-               Loops<S>& l) noexcept {
-  const Vec3<S> u = a.X.R * row.u;
-  const Vec3<S> w = b.X.R * row.w;
-  const Vec3<S> normal = w.cross(u);  // φ̇ = (w × u)·(ω_B − ω_A)
-  const Vec3<S> turn = b.V.w - a.V.w;
-  const Vec3<S> normal_rate = b.V.w.cross(w).cross(u) + w.cross(a.V.w.cross(u));
-  l.phi[i] = u.dot(w);
-  l.bias[i] = normal.dot(Vec3<S>(b.A.w - a.A.w)) + normal_rate.dot(turn);
-  for (int k = 0; k < l.nv(); ++k)
-    l.J(i, k) = normal.dot(l.J_b.col(k).template head<3>() - l.J_a.col(k).template head<3>());
-}
-
-/// The same for u·(p_B − p_A) = 0.
-template <class S>
-void distance_row(const Row<S>& row, const FrameState<S>& a, const FrameState<S>& b, int i,
-                  Loops<S>& l) noexcept {
-  const Vec3<S> u = a.X.R * row.u;
-  const Vec3<S> u_rate = a.V.w.cross(u);
-  const Vec3<S> p = b.X.p - a.X.p;
-  const Vec3<S> arm = u.cross(p);  // φ̇ = u·(v_B − v_A) + (u × p)·ω_A
-  l.phi[i] = u.dot(p);
-  l.bias[i] = u.dot(Vec3<S>(b.A.v - a.A.v)) + arm.dot(a.A.w) + a.V.w.cross(u_rate).dot(p) +
-              S(2) * u_rate.dot(Vec3<S>(b.V.v - a.V.v));
-  for (int k = 0; k < l.nv(); ++k)
-    l.J(i, k) = u.dot(l.J_b.col(k).template tail<3>() - l.J_a.col(k).template tail<3>()) +
-                arm.dot(l.J_a.col(k).template head<3>());
-}
-
-/// φ, φ' and φ̇' q̇ for the state that kinematics::update left.
-template <class S>
-void evaluate(const Workspace<S>& ws, Loops<S>& l) noexcept {
-  int i = 0;
-  for (const Joint<S>& joint : l.joints) {
-    const FrameState<S> a = frame_state<S>(ws, joint.link_a, joint.p_a);
-    const FrameState<S> b = frame_state<S>(ws, joint.link_b, joint.p_b);
-    (void)kinematics::jacobian(ws, joint.link_a, l.J_a, joint.p_a);
-    (void)kinematics::jacobian(ws, joint.link_b, l.J_b, joint.p_b);
-    for (int k = 0; k < joint.rows; ++k, ++i) {
-      const Row<S>& row = joint.row[static_cast<std::size_t>(k)];
-      if (row.angle)
-        angle_row<S>(row, a, b, i, l);
-      else
-        distance_row<S>(row, a, b, i, l);
-    }
-  }
-}
+namespace loops::detail {
 
 template <class S>
 [[nodiscard]] S magnitude(const S& x) noexcept {
   return x < S(0) ? S(-x) : x;
-}
-
-/// Brings the largest remaining element to (k, k); its size.
-template <class S>
-[[nodiscard]] S pivot(Loops<S>& l, int k) noexcept {
-  int pi = k;
-  int pj = k;
-  S largest(0);
-  for (int j = k; j < l.nv(); ++j) {
-    for (int i = k; i < l.rows(); ++i) {
-      if (!(magnitude(l.lu(i, j)) > largest)) continue;
-      largest = magnitude(l.lu(i, j));
-      pi = i;
-      pj = j;
-    }
-  }
-  for (int j = 0; j < l.nv(); ++j) std::swap(l.lu(k, j), l.lu(pi, j));
-  for (int i = 0; i < l.rows(); ++i) std::swap(l.lu(i, k), l.lu(i, pj));
-  std::swap(l.row_order[static_cast<std::size_t>(k)], l.row_order[static_cast<std::size_t>(pi)]);
-  std::swap(l.column_order[static_cast<std::size_t>(k)],
-            l.column_order[static_cast<std::size_t>(pj)]);
-  return largest;
-}
-
-/// Gaussian elimination of φ' with full pivoting and a rank test. The first `rank` rows of
-/// row_order are independent, and with the first columns of column_order they make a regular
-/// matrix L_D = (unit lower)(upper), kept in lu.
-template <class S>
-void eliminate(Loops<S>& l) noexcept {
-  l.lu = l.J;
-  for (int i = 0; i < l.rows(); ++i) l.row_order[static_cast<std::size_t>(i)] = i;
-  for (int j = 0; j < l.nv(); ++j) l.column_order[static_cast<std::size_t>(j)] = j;
-  l.rank_found = 0;
-  S threshold(0);
-  const int most = std::min(l.rows(), l.nv());
-  for (int k = 0; k < most; ++k) {
-    const S largest = pivot<S>(l, k);
-    if (k == 0) threshold = l.rank_tolerance * largest;
-    if (!(largest > threshold)) return;
-    ++l.rank_found;
-    for (int i = k + 1; i < l.rows(); ++i) {
-      const S f = l.lu(i, k) / l.lu(k, k);
-      l.lu(i, k) = f;
-      for (int j = k + 1; j < l.nv(); ++j) l.lu(i, j) -= f * l.lu(k, j);
-    }
-  }
 }
 
 /// A x = b by elimination with row exchanges, b becomes x. False where a pivot is lost.
@@ -346,154 +276,252 @@ template <class S>
   return true;
 }
 
+}  // namespace loops::detail
+
 template <class S>
-[[nodiscard]] Status check(const Workspace<S>& ws, const Loops<S>& l, VectorIn<S> v,
-                           VectorIn<S> tau, const VectorOut<S>& a,
-                           const VectorOut<S>& lambda) noexcept {
-  if (l.nv() != ws.nv()) return Status::wrong_size;
-  if (const Status s = check_v<S>(ws, v); s != Status::ok) return s;
-  if (const Status s = check_v<S>(ws, tau); s != Status::ok) return s;
-  return a.size() == ws.nv() && lambda.size() == l.rows() ? Status::ok : Status::wrong_size;
+Loops<S>::Loops(Tree<S>& tree, const Model& model, const LoopSet& set)
+    : tree_(&tree),
+      kinematics_(tree),
+      composite_body_(tree),
+      newton_euler_(tree),
+      factors_(tree),
+      n_(tree.nv()) {
+  validate(set, model);
+  for (const LoopJoint& joint : set) {
+    joints_.push_back(loops::detail::make_joint<S>(joint));
+    m_ += joints_.back().rows;
+  }
+  weights = VectorX<S>::Ones(n_);
+  phi_ = phi_rate_ = bias_ = c_ = lambda_ = x_ = VectorX<S>::Zero(m_);
+  J_ = lu_ = L_ = MatrixX<S>::Zero(m_, n_);
+  J_a_ = J_b_ = MatrixX<S>::Zero(6, n_);
+  M_ = MK_ = MatrixX<S>::Zero(n_, n_);
+  K_ = W_ = MatrixX<S>::Zero(n_, std::max(n_, m_));
+  tree_bias_ = force_ = a0_ = y_ = VectorX<S>::Zero(n_);
+  A_ = MatrixX<S>::Zero(n_ + m_, n_ + m_);
+  b_ = VectorX<S>::Zero(n_ + m_);
+  row_order_.resize(static_cast<std::size_t>(m_));
+  column_order_.resize(static_cast<std::size_t>(n_));
 }
 
-/// What the three methods start from: M (in ws.M as well), τ − C with the external forces, and the
-/// constraint L q̈ = c of full rank (Eqs. 15, 18).
 template <class S>
-[[nodiscard]] Status prepare(Workspace<S>& ws, Loops<S>& l, VectorIn<S> q, VectorIn<S> v,
-                             VectorIn<S> tau) noexcept {
-  if (const Status s = kinematics::update<S>(ws, q, v); s != Status::ok) return s;
-  if (const Status s = composite_body::mass_matrix<S>(ws, q, ws.M); s != Status::ok) return s;
-  l.M = ws.M;
-  VectorOut<S> bias(ws.bias);
-  newton_euler::detail::recursion<true, S>(ws, v, ws.zero_v, bias);
-  l.force = tau - ws.bias;
-  evaluate<S>(ws, l);
-  l.phi_rate.noalias() = l.J.lazyProduct(v);
-  eliminate<S>(l);
-  for (int i = 0; i < l.rank_found; ++i) {
-    const int k = l.row_order[static_cast<std::size_t>(i)];
-    l.L.row(i) = l.J.row(k);
-    l.c[i] = -l.bias[k] - S(2) * l.alpha * l.phi_rate[k] - l.beta * l.beta * l.phi[k];
+typename Loops<S>::FrameState Loops<S>::frame_state(int link, const Vec3<S>& p) const noexcept {
+  FrameState f;
+  // The links were checked when the loops were read.
+  (void)kinematics_.pose(link, f.X);
+  f.X.p = f.X * p;
+  (void)kinematics_.velocity(link, f.V, p);
+  (void)kinematics_.bias_acceleration(link, f.A, p);
+  return f;
+}
+
+/// φ, its row of φ' and φ̇' q̇ of the equation u·w = 0.
+template <class S>
+void Loops<S>::angle_row(const Row& row, const FrameState& a, const FrameState& b, int i) noexcept {
+  const Vec3<S> u = a.X.R * row.u;
+  const Vec3<S> w = b.X.R * row.w;
+  const Vec3<S> normal = w.cross(u);  // φ̇ = (w × u)·(ω_B − ω_A)
+  const Vec3<S> turn = b.V.w - a.V.w;
+  const Vec3<S> normal_rate = b.V.w.cross(w).cross(u) + w.cross(a.V.w.cross(u));
+  phi_[i] = u.dot(w);
+  bias_[i] = normal.dot(Vec3<S>(b.A.w - a.A.w)) + normal_rate.dot(turn);
+  for (int k = 0; k < n_; ++k)
+    J_(i, k) = normal.dot(J_b_.col(k).template head<3>() - J_a_.col(k).template head<3>());
+}
+
+/// The same for u·(p_B − p_A) = 0.
+template <class S>
+void Loops<S>::distance_row(const Row& row, const FrameState& a, const FrameState& b,
+                            int i) noexcept {
+  const Vec3<S> u = a.X.R * row.u;
+  const Vec3<S> u_rate = a.V.w.cross(u);
+  const Vec3<S> p = b.X.p - a.X.p;
+  const Vec3<S> arm = u.cross(p);  // φ̇ = u·(v_B − v_A) + (u × p)·ω_A
+  phi_[i] = u.dot(p);
+  bias_[i] = u.dot(Vec3<S>(b.A.v - a.A.v)) + arm.dot(a.A.w) + a.V.w.cross(u_rate).dot(p) +
+             S(2) * u_rate.dot(Vec3<S>(b.V.v - a.V.v));
+  for (int k = 0; k < n_; ++k)
+    J_(i, k) = u.dot(J_b_.col(k).template tail<3>() - J_a_.col(k).template tail<3>()) +
+               arm.dot(J_a_.col(k).template head<3>());
+}
+
+/// φ, φ' and φ̇' q̇ for the state that the kinematics were updated for.
+template <class S>
+void Loops<S>::evaluate() noexcept {
+  int i = 0;
+  for (const Joint& joint : joints_) {
+    const FrameState a = frame_state(joint.link_a, joint.p_a);
+    const FrameState b = frame_state(joint.link_b, joint.p_b);
+    (void)kinematics_.jacobian(joint.link_a, J_a_, joint.p_a);
+    (void)kinematics_.jacobian(joint.link_b, J_b_, joint.p_b);
+    for (int k = 0; k < joint.rows; ++k, ++i) {
+      const Row& row = joint.row[static_cast<std::size_t>(k)];
+      if (row.angle)
+        angle_row(row, a, b, i);
+      else
+        distance_row(row, a, b, i);
+    }
+  }
+}
+
+/// Brings the largest remaining element to (k, k); its size.
+template <class S>
+S Loops<S>::pivot(int k) noexcept {
+  int pi = k;
+  int pj = k;
+  S largest(0);
+  for (int j = k; j < n_; ++j) {
+    for (int i = k; i < m_; ++i) {
+      if (!(loops::detail::magnitude(lu_(i, j)) > largest)) continue;
+      largest = loops::detail::magnitude(lu_(i, j));
+      pi = i;
+      pj = j;
+    }
+  }
+  for (int j = 0; j < n_; ++j) std::swap(lu_(k, j), lu_(pi, j));
+  for (int i = 0; i < m_; ++i) std::swap(lu_(i, k), lu_(i, pj));
+  std::swap(row_order_[static_cast<std::size_t>(k)], row_order_[static_cast<std::size_t>(pi)]);
+  std::swap(column_order_[static_cast<std::size_t>(k)],
+            column_order_[static_cast<std::size_t>(pj)]);
+  return largest;
+}
+
+/// Gaussian elimination of φ' with full pivoting and a rank test. The first `rank` rows of
+/// row_order are independent, and with the first columns of column_order they make a regular
+/// matrix L_D = (unit lower)(upper), kept in lu.
+template <class S>
+void Loops<S>::eliminate() noexcept {
+  lu_ = J_;
+  for (int i = 0; i < m_; ++i) row_order_[static_cast<std::size_t>(i)] = i;
+  for (int j = 0; j < n_; ++j) column_order_[static_cast<std::size_t>(j)] = j;
+  rank_ = 0;
+  S threshold(0);
+  const int most = std::min(m_, n_);
+  for (int k = 0; k < most; ++k) {
+    const S largest = pivot(k);
+    if (k == 0) threshold = rank_tolerance * largest;
+    if (!(largest > threshold)) return;
+    ++rank_;
+    for (int i = k + 1; i < m_; ++i) {
+      const S f = lu_(i, k) / lu_(k, k);
+      lu_(i, k) = f;
+      for (int j = k + 1; j < n_; ++j) lu_(i, j) -= f * lu_(k, j);
+    }
+  }
+}
+
+/// What the three methods start from: the arguments checked, M (in the factors as well), τ − C with
+/// the external forces, and the constraint L q̈ = c of full rank (Eqs. 15, 18).
+template <class S>
+Status Loops<S>::prepare(VectorIn<S> q, VectorIn<S> v, VectorIn<S> tau, const VectorOut<S>& a,
+                         const VectorOut<S>& lambda) noexcept {
+  if (const Status s = check<S>(*tree_, q, v, tau, a); failed(s)) return s;
+  if (lambda.size() != m_) return Status::wrong_size;
+  if (const Status s = kinematics_.update(q, v); failed(s)) return s;
+  composite_body_.mass_matrix_here(factors_.matrix());
+  M_ = factors_.matrix();
+  newton_euler_.bias_with_external_forces(v, tree_bias_);
+  force_ = tau - tree_bias_;
+  evaluate();
+  phi_rate_.noalias() = J_.lazyProduct(v);
+  eliminate();
+  for (int i = 0; i < rank_; ++i) {
+    const int k = row_order_[static_cast<std::size_t>(i)];
+    L_.row(i) = J_.row(k);
+    c_[i] = -bias_[k] - S(2) * alpha * phi_rate_[k] - beta * beta * phi_[k];
   }
   return Status::ok;
 }
 
 /// Multipliers of the independent rows to where they belong; the dropped rows carry nothing.
 template <class S>
-void scatter(const Loops<S>& l, const VectorX<S>& from, VectorOut<S>& lambda) noexcept {
+void Loops<S>::scatter(const VectorX<S>& from, VectorOut<S>& lambda) const noexcept {
   lambda.setZero();
-  for (int i = 0; i < l.rank_found; ++i) lambda[l.row_order[static_cast<std::size_t>(i)]] = from[i];
+  for (int i = 0; i < rank_; ++i) lambda[row_order_[static_cast<std::size_t>(i)]] = from[i];
 }
 
-}  // namespace detail
-
-// --- Constraints ---------------------------------------------------------------------------------
-
-/// φ(q), metres and sines of angles.
 template <class S>
-[[nodiscard]] Status position_error(Workspace<S>& ws, Loops<S>& loops, VectorIn<S> q,
-                                    VectorOut<S> phi) noexcept {
-  if (phi.size() != loops.rows() || loops.nv() != ws.nv()) return Status::wrong_size;
-  if (const Status s = kinematics::update<S>(ws, q); s != Status::ok) return s;
-  detail::evaluate<S>(ws, loops);
-  phi = loops.phi;
-  return Status::ok;
+Status Loops<S>::position_error(VectorIn<S> q, VectorOut<S> phi) noexcept {
+  if (phi.size() != m_) return Status::wrong_size;
+  if (const Status s = kinematics_.update(q); failed(s)) return s;
+  evaluate();
+  phi = phi_;
+  return result_status<S>(phi);
 }
 
-/// φ'(q), rows × nv, with φ̇ = φ' v; and φ̇' v, with φ̈ = φ' v̇ + φ̇' v (Eq. 17).
 template <class S>
-[[nodiscard]] Status constraint(Workspace<S>& ws, Loops<S>& loops, VectorIn<S> q, VectorIn<S> v,
-                                MatrixOut<S> jacobian, VectorOut<S> bias) noexcept {
-  if (jacobian.rows() != loops.rows() || jacobian.cols() != ws.nv() || loops.nv() != ws.nv() ||
-      bias.size() != loops.rows())
+Status Loops<S>::constraint(VectorIn<S> q, VectorIn<S> v, MatrixOut<S> jacobian,
+                            VectorOut<S> bias) noexcept {
+  if (jacobian.rows() != m_ || jacobian.cols() != n_ || bias.size() != m_)
     return Status::wrong_size;
-  if (const Status s = kinematics::update<S>(ws, q, v); s != Status::ok) return s;
-  detail::evaluate<S>(ws, loops);
-  jacobian = loops.J;
-  bias = loops.bias;
-  return Status::ok;
+  if (const Status s = kinematics_.update(q, v); failed(s)) return s;
+  evaluate();
+  jacobian = J_;
+  bias = bias_;
+  return merged(result_status<S>(jacobian), result_status<S>(bias));
 }
 
-// --- Forward dynamics ----------------------------------------------------------------------------
-// All three give q̈ and one multiplier per equation, zero for those left out as redundant (their
-// share of the load is not determined by rigid bodies). External forces are included.
-
-/// Method 1: the bordered system (Eq. 20). Works with a singular M as long as the loops hold what M
-/// leaves open.
 template <class S>
-[[nodiscard]] Status bordered(Workspace<S>& ws, Loops<S>& loops, VectorIn<S> q, VectorIn<S> v,
-                              VectorIn<S> tau, VectorOut<S> a, VectorOut<S> lambda) noexcept {
-  auto& l = loops;
-  if (const Status s = detail::check<S>(ws, l, v, tau, a, lambda); s != Status::ok) return s;
-  if (const Status s = detail::prepare<S>(ws, l, q, v, tau); s != Status::ok) return s;
-  const int n = ws.nv();
-  const int size = n + l.rank_found;
+Status Loops<S>::bordered(VectorIn<S> q, VectorIn<S> v, VectorIn<S> tau, VectorOut<S> a,
+                          VectorOut<S> lambda) noexcept {
+  if (const Status s = prepare(q, v, tau, a, lambda); failed(s)) return s;
+  const int n = n_;
+  const int size = n + rank_;
   // L takes the size of M, so that pivots of either can be judged by one scale.
-  const S scale = l.M.cwiseAbs().maxCoeff();
-  auto A = l.A.topLeftCorner(size, size);
-  auto b = l.b.head(size);
+  const S scale = M_.cwiseAbs().maxCoeff();
+  auto A = A_.topLeftCorner(size, size);
+  auto b = b_.head(size);
   A.setZero();
-  A.topLeftCorner(n, n) = l.M;
-  for (int i = 0; i < l.rank_found; ++i) {
-    for (int j = 0; j < n; ++j) A(n + i, j) = A(j, n + i) = scale * l.L(i, j);
-    b[n + i] = scale * l.c[i];
+  A.topLeftCorner(n, n) = M_;
+  for (int i = 0; i < rank_; ++i) {
+    for (int j = 0; j < n; ++j) A(n + i, j) = A(j, n + i) = scale * L_(i, j);
+    b[n + i] = scale * c_[i];
   }
-  b.head(n) = l.force;
-  if (!detail::solve_general<S>(A, b, scale)) return Status::singular;
+  b.head(n) = force_;
+  if (!loops::detail::solve_general<S>(A, b, scale)) return Status::singular;
   a = b.head(n);
-  for (int i = 0; i < l.rank_found; ++i) l.lambda[i] = -scale * b[n + i];
-  detail::scatter<S>(l, l.lambda, lambda);
-  return Status::ok;
+  for (int i = 0; i < rank_; ++i) lambda_[i] = -scale * b[n + i];
+  scatter(lambda_, lambda);
+  return merged(result_status<S>(a), result_status<S>(lambda));
 }
 
-/// Method 2: the multipliers first, L M⁻¹ Lᵀ λ = c − L M⁻¹ (τ − C) (Eq. 21), with the tree's sparse
-/// factors of M. The cheapest where the loops are few; M has to be regular.
 template <class S>
-[[nodiscard]] Status multipliers_first(Workspace<S>& ws, Loops<S>& loops, VectorIn<S> q,
-                                       VectorIn<S> v, VectorIn<S> tau, VectorOut<S> a,
-                                       VectorOut<S> lambda) noexcept {
-  auto& l = loops;
-  if (const Status s = detail::check<S>(ws, l, v, tau, a, lambda); s != Status::ok) return s;
-  if (const Status s = detail::prepare<S>(ws, l, q, v, tau); s != Status::ok) return s;
-  const int n = ws.nv();
-  const int r = l.rank_found;
-  if (const Status s = cholesky::factorize_mass_matrix<S>(ws); s != Status::ok) return s;
-  const auto view = cholesky::detail::mass_matrix_view<S>(ws);
-  a = l.force;
-  cholesky::detail::solve(view, a.data());  // of the tree without its loops
+Status Loops<S>::multipliers_first(VectorIn<S> q, VectorIn<S> v, VectorIn<S> tau, VectorOut<S> a,
+                                   VectorOut<S> lambda) noexcept {
+  if (const Status s = prepare(q, v, tau, a, lambda); failed(s)) return s;
+  const int n = n_;
+  const int r = rank_;
+  if (const Status s = factors_.factorize(); failed(s)) return s;
+  a = force_;
+  factors_.solve(a.data());  // of the tree without its loops
   for (int i = 0; i < r; ++i) {
-    for (int j = 0; j < n; ++j) l.W(j, i) = l.L(i, j);
-    cholesky::detail::solve(view, l.W.col(i).data());
+    for (int j = 0; j < n; ++j) W_(j, i) = L_(i, j);
+    factors_.solve(W_.col(i).data());
   }
-  auto A = l.A.topLeftCorner(r, r);
-  A.noalias() = l.L.topRows(r).lazyProduct(l.W.leftCols(r));
-  for (int i = 0; i < r; ++i) l.lambda[i] = l.c[i] - l.L.row(i).dot(a);
+  auto A = A_.topLeftCorner(r, r);
+  A.noalias() = L_.topRows(r).lazyProduct(W_.leftCols(r));
+  for (int i = 0; i < r; ++i) lambda_[i] = c_[i] - L_.row(i).dot(a);
   if (cholesky::factorize<S>(A) != Status::ok) return Status::singular;
-  if (const Status s = cholesky::solve<S>(A, l.lambda.head(r)); s != Status::ok) return s;
-  for (int i = 0; i < r; ++i) a += l.lambda[i] * l.W.col(i);
-  detail::scatter<S>(l, l.lambda, lambda);
-  return Status::ok;
+  if (const Status s = cholesky::solve<S>(A, lambda_.head(r)); failed(s)) return s;
+  for (int i = 0; i < r; ++i) a += lambda_[i] * W_.col(i);
+  scatter(lambda_, lambda);
+  return merged(result_status<S>(a), result_status<S>(lambda));
 }
 
-/// Method 3: q̈ = K y + q̈₀ with L K = 0 by elimination, then Kᵀ M K y = Kᵀ(τ − C − M q̈₀) (Eq. 22);
-/// the multipliers follow from what is left over. The cheapest where little freedom remains, and
-/// works with a singular M as method 1 does.
 template <class S>
-[[nodiscard]] Status null_space(Workspace<S>& ws, Loops<S>& loops, VectorIn<S> q, VectorIn<S> v,
-                                VectorIn<S> tau, VectorOut<S> a, VectorOut<S> lambda) noexcept {
-  auto& l = loops;
-  if (const Status s = detail::check<S>(ws, l, v, tau, a, lambda); s != Status::ok) return s;
-  if (const Status s = detail::prepare<S>(ws, l, q, v, tau); s != Status::ok) return s;
-  const int r = l.rank_found;
-  const int free = ws.nv() - r;
-  const auto& lu = l.lu;
-  const auto place = [&l](int k) { return l.column_order[static_cast<std::size_t>(k)]; };
+Status Loops<S>::null_space(VectorIn<S> q, VectorIn<S> v, VectorIn<S> tau, VectorOut<S> a,
+                            VectorOut<S> lambda) noexcept {
+  if (const Status s = prepare(q, v, tau, a, lambda); failed(s)) return s;
+  const int r = rank_;
+  const int free = n_ - r;
+  const auto& lu = lu_;
+  const auto place = [this](int k) { return column_order_[static_cast<std::size_t>(k)]; };
 
   for (int i = 0; i < r; ++i)  // c becomes (unit lower)⁻¹ c
-    for (int j = 0; j < i; ++j) l.c[i] -= lu(i, j) * l.c[j];
-  auto K = l.K.leftCols(free);
+    for (int j = 0; j < i; ++j) c_[i] -= lu(i, j) * c_[j];
+  auto K = K_.leftCols(free);
   K.setZero();
-  l.a0.setZero();
+  a0_.setZero();
   for (int k = 0; k < free; ++k) K(place(r + k), k) = S(1);
   for (int i = r - 1; i >= 0; --i) {  // U₁₁ K₁ = −U₁₂ and U₁₁ q̈₀ = c, from below
     for (int k = 0; k < free; ++k) {
@@ -501,50 +529,46 @@ template <class S>
       for (int j = i + 1; j < r; ++j) sum -= lu(i, j) * K(place(j), k);
       K(place(i), k) = sum / lu(i, i);
     }
-    S sum = l.c[i];
-    for (int j = i + 1; j < r; ++j) sum -= lu(i, j) * l.a0[place(j)];
-    l.a0[place(i)] = sum / lu(i, i);
+    S sum = c_[i];
+    for (int j = i + 1; j < r; ++j) sum -= lu(i, j) * a0_[place(j)];
+    a0_[place(i)] = sum / lu(i, i);
   }
 
-  auto MK = l.MK.leftCols(free);
-  auto A = l.A.topLeftCorner(free, free);
-  auto y = l.y.head(free);
-  MK.noalias() = l.M.lazyProduct(K);
+  auto MK = MK_.leftCols(free);
+  auto A = A_.topLeftCorner(free, free);
+  auto y = y_.head(free);
+  MK.noalias() = M_.lazyProduct(K);
   A.noalias() = K.transpose().lazyProduct(MK);
-  y.noalias() = K.transpose().lazyProduct(l.force);
-  y.noalias() -= MK.transpose().lazyProduct(l.a0);
+  y.noalias() = K.transpose().lazyProduct(force_);
+  y.noalias() -= MK.transpose().lazyProduct(a0_);
   if (cholesky::factorize<S>(A) != Status::ok) return Status::singular;
-  if (const Status s = cholesky::solve<S>(A, y); s != Status::ok) return s;
-  a = l.a0;
+  if (const Status s = cholesky::solve<S>(A, y); failed(s)) return s;
+  a = a0_;
   a.noalias() += K.lazyProduct(y);
 
   // L_Dᵀ λ = M q̈ − (τ − C) in the rows of the eliminated coordinates.
   for (int i = 0; i < r; ++i) {
-    l.lambda[i] = l.M.row(place(i)).dot(a) - l.force[place(i)];
-    for (int j = 0; j < i; ++j) l.lambda[i] -= lu(j, i) * l.lambda[j];
-    l.lambda[i] /= lu(i, i);
+    lambda_[i] = M_.row(place(i)).dot(a) - force_[place(i)];
+    for (int j = 0; j < i; ++j) lambda_[i] -= lu(j, i) * lambda_[j];
+    lambda_[i] /= lu(i, i);
   }
   for (int i = r - 1; i >= 0; --i)
-    for (int j = i + 1; j < r; ++j) l.lambda[i] -= lu(j, i) * l.lambda[j];
-  detail::scatter<S>(l, l.lambda, lambda);
-  return Status::ok;
+    for (int j = i + 1; j < r; ++j) lambda_[i] -= lu(j, i) * lambda_[j];
+  scatter(lambda_, lambda);
+  return merged(result_status<S>(a), result_status<S>(lambda));
 }
 
-/// The force [n; f] that loop joint k exerts on its link b, about the origin of frame B in world
-/// axes, at the configuration of the last solution; on link a acts the opposite, about the same
-/// point.
 template <class S>
-[[nodiscard]] Status joint_force(const Workspace<S>& ws, const Loops<S>& loops, VectorIn<S> lambda,
-                                 int joint, Force<S>& F_W) noexcept {
-  if (joint < 0 || joint >= static_cast<int>(loops.joints.size())) return Status::out_of_range;
-  if (lambda.size() != loops.rows()) return Status::wrong_size;
+Status Loops<S>::joint_force(VectorIn<S> lambda, int joint, Force<S>& F_W) const noexcept {
+  if (joint < 0 || joint >= static_cast<int>(joints_.size())) return Status::out_of_range;
+  if (lambda.size() != m_) return Status::wrong_size;
   int first = 0;
-  for (int k = 0; k < joint; ++k) first += loops.joints[static_cast<std::size_t>(k)].rows;
-  const auto& j = loops.joints[static_cast<std::size_t>(joint)];
+  for (int k = 0; k < joint; ++k) first += joints_[static_cast<std::size_t>(k)].rows;
+  const auto& j = joints_[static_cast<std::size_t>(joint)];
   Pose<S> X_a;
   Pose<S> X_b;
-  if (const Status s = kinematics::pose(ws, j.link_a, X_a); s != Status::ok) return s;
-  if (const Status s = kinematics::pose(ws, j.link_b, X_b); s != Status::ok) return s;
+  if (const Status s = kinematics_.pose(j.link_a, X_a); failed(s)) return s;
+  if (const Status s = kinematics_.pose(j.link_b, X_b); failed(s)) return s;
   F_W = Force<S>::zero();
   for (int i = 0; i < j.rows; ++i) {
     const auto& row = j.row[static_cast<std::size_t>(i)];
@@ -557,76 +581,57 @@ template <class S>
   return Status::ok;
 }
 
-// --- Consistent states ---------------------------------------------------------------------------
-
-namespace detail {
-
-/// x = (φ' W φ'ᵀ + μ 1)⁻¹ error, then W φ'ᵀ x. The damping makes dependent rows harmless.
+/// x = (φ' W φ'ᵀ + μ 1)⁻¹ error, then y = W φ'ᵀ x. The damping makes dependent rows harmless.
 template <class S>
-[[nodiscard]] Status damped_step(Loops<S>& l, VectorIn<S> error, const S& damping,
-                                 VectorX<S>& step) noexcept {
-  const int m = l.rows();
-  auto A = l.A.topLeftCorner(m, m);
-  for (int j = 0; j < l.nv(); ++j)
-    for (int i = 0; i < m; ++i) l.L(i, j) = l.J(i, j) * l.weights[j];
-  A.noalias() = l.L.lazyProduct(l.J.transpose());
+Status Loops<S>::damped_step(VectorIn<S> error, const S& damping) noexcept {
+  const int m = m_;
+  auto A = A_.topLeftCorner(m, m);
+  for (int j = 0; j < n_; ++j)
+    for (int i = 0; i < m; ++i) L_(i, j) = J_(i, j) * weights[j];
+  A.noalias() = L_.lazyProduct(J_.transpose());
   const S size = A.trace() / S(m);
-  const S mu = size * (S(1e4 * epsilon<S>()) + damping);
+  const S mu = size * (S(1e4 * loops::detail::epsilon<S>()) + damping);
   for (int i = 0; i < m; ++i) A(i, i) += mu;
-  l.x = error;
+  x_ = error;
   if (cholesky::factorize<S>(A) != Status::ok) return Status::singular;
-  if (const Status s = cholesky::solve<S>(A, l.x); s != Status::ok) return s;
-  step.noalias() = l.L.transpose().lazyProduct(l.x);
+  if (const Status s = cholesky::solve<S>(A, x_); failed(s)) return s;
+  y_.noalias() = L_.transpose().lazyProduct(x_);
   return Status::ok;
 }
 
-}  // namespace detail
-
-/// Moves q to the nearest configuration with |φ| ≤ tolerance, by Levenberg–Marquardt steps whose
-/// damping |φ|² vanishes at the solution, so that convergence is fast even where φ' loses rank
-/// (Yamashita & Fukushima 2001). q keeps its last value where that fails: Status::not_converged.
-/// Axes that should be parallel may end up opposed if they start nearer to that.
 template <class S>
-[[nodiscard]] Status project(
-    Workspace<S>& ws, Loops<S>& loops, VectorOut<S> q,
-    const typename detail::Identity<S>::Type& tolerance = S(1e4 * detail::epsilon<S>()),
-    int max_iterations = 100) noexcept {
-  if (loops.nv() != ws.nv()) return Status::wrong_size;
+Status Loops<S>::project(VectorOut<S> q, const S& tolerance, int max_iterations) noexcept {
   for (int k = 0; k <= max_iterations; ++k) {
-    if (const Status s = kinematics::update<S>(ws, q); s != Status::ok) return s;
-    detail::evaluate<S>(ws, loops);
+    if (const Status s = kinematics_.update(q); failed(s)) return s;
+    evaluate();
+    if (const Status s = result_status<S>(phi_); failed(s)) return s;
     S largest(0);
-    for (int i = 0; i < loops.rows(); ++i)
-      if (detail::magnitude(loops.phi[i]) > largest) largest = detail::magnitude(loops.phi[i]);
+    for (int i = 0; i < m_; ++i)
+      if (loops::detail::magnitude(phi_[i]) > largest) largest = loops::detail::magnitude(phi_[i]);
     if (!(largest > tolerance)) return Status::ok;
     if (k == max_iterations) break;
-    const S damping = std::min(S(1), S(loops.phi.squaredNorm()));
-    if (detail::damped_step<S>(loops, loops.phi, damping, loops.y) != Status::ok)
-      return Status::not_converged;
-    if (const Status s = kinematics::integrate<S>(ws, q, loops.y, S(-1), q); s != Status::ok)
-      return s;
+    const S damping = std::min(S(1), S(phi_.squaredNorm()));
+    if (damped_step(phi_, damping) != Status::ok) return Status::not_converged;
+    if (const Status s = kinematics_.integrate(q, y_, S(-1), q); failed(s)) return s;
   }
   return Status::not_converged;
 }
 
-/// Takes out of v what violates φ' v = 0, changing it as little as possible.
 template <class S>
-[[nodiscard]] Status project_velocity(Workspace<S>& ws, Loops<S>& loops, VectorIn<S> q,
-                                      VectorOut<S> v) noexcept {
-  if (loops.nv() != ws.nv()) return Status::wrong_size;
-  if (const Status s = check_v<S>(ws, v); s != Status::ok) return s;
-  if (const Status s = kinematics::update<S>(ws, q); s != Status::ok) return s;
-  if (loops.rows() == 0) return Status::ok;
-  detail::evaluate<S>(ws, loops);
+Status Loops<S>::project_velocity(VectorIn<S> q, VectorOut<S> v) noexcept {
+  if (const Status s = check<S>(*tree_, q, VectorIn<S>(v)); failed(s)) return s;
+  if (const Status s = kinematics_.update(q); failed(s)) return s;
+  if (m_ == 0) return Status::ok;
+  evaluate();
   for (int k = 0; k < 3; ++k) {  // each pass leaves 1e4 ε of the error
-    loops.phi_rate.noalias() = loops.J.lazyProduct(v);
-    if (const Status s = detail::damped_step<S>(loops, loops.phi_rate, S(0), loops.y);
-        s != Status::ok)
-      return s;
-    v -= loops.y;
+    phi_rate_.noalias() = J_.lazyProduct(v);
+    if (const Status s = damped_step(phi_rate_, S(0)); failed(s)) return s;
+    v -= y_;
   }
-  return Status::ok;
+  return result_status<S>(v);
 }
 
-}  // namespace loops
+extern template class Loops<double>;
+extern template class Loops<float>;
+
 }  // namespace dynamics_core

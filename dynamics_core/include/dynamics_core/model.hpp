@@ -8,27 +8,30 @@
 
 namespace dynamics_core {
 
-/// How a body moves in its parent. A planar joint becomes two prismatic bodies and a revolute one,
-/// a floating joint six bodies whose frames share one origin; all but the last have no mass.
-enum class Motions : unsigned char {
+/// How a body moves in its parent; joints.hpp says what each does to motions and forces. A planar
+/// joint becomes two prismatic bodies and a revolute one, a floating joint six bodies whose frames
+/// share one origin; all but the last have no mass.
+enum class JointKind : unsigned char {
   revolute,          ///< turns about z by q
-  prismatic,         ///< slides along z by q
   floating_first,    ///< carries the pose of a floating joint; turns about its x
   floating_angular,  ///< the y and z rates of a floating joint
+  prismatic,         ///< slides along z by q
   floating_linear,   ///< the x, y and z velocities of a floating joint
+  helical,           ///< turns about z by q and slides along it by pitch · q
 };
 
 /// One degree of freedom of motion between a body and its parent, λ(i) < i.
 struct BodyData {
   int parent = -1;  ///< index of the parent body, −1: the base
-  Motions kind = Motions::revolute;
-  Transform<double> X{};                                        ///< at q = 0
-  RigidInertia<double> inertia = RigidInertia<double>::zero();  ///< about the body's origin
-  int dof = 0;                                                  ///< index into v, a, τ
+  JointKind kind = JointKind::revolute;
+  Transform<double> X{};    ///< at q = 0
+  int dof = 0;              ///< index into v, a, τ
   int q = 0;                ///< index into q (floating_first: of x y z qx qy qz qw)
   bool mimic = false;       ///< moves with another joint's coordinate
   double multiplier = 1.0;  ///< body coordinate = multiplier · q + offset
   double offset = 0.0;
+  double pitch = 0.0;  ///< helical: metres along z per radian
+  double slide = 0.0;  ///< helical: X.d where the body's coordinate is zero
   double rotor = 0.0;  ///< reflected rotor inertia, rotor inertia × gear ratio²
   int joint = 0;       ///< index into Model::joints (mimic: of the joint it follows)
   int axis = 0;        ///< floating joints: which of the six motions (ω x y z, v x y z) this is
@@ -48,6 +51,7 @@ struct JointInfo {
   double friction = 0.0;
   double rotor_inertia = 0.0;
   double gear_ratio = 1.0;
+  double pitch = 0.0;  ///< helical: metres along the axis per radian
 };
 
 struct MimicInfo {

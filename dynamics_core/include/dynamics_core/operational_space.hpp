@@ -10,7 +10,7 @@
 ///     J̄  = M⁻¹ Jᵀ Λ                    dynamically consistent inverse, J J̄ = 1
 ///     N  = 1 − J̄ J                     Nᵀ τ₀ accelerates nothing in the task
 ///
-/// `update` computes all but N for a state; the workspace keeps them for the queries until the next
+/// `update` computes all but N for a state; they are kept for the queries until the next
 /// update. Where J (its chosen rows) loses rank Λ does not exist: Status::singular, and the last
 /// results are void. A damped inverse is no cure that a dynamics library should choose; leave out
 /// the rows of the lost directions instead.
@@ -18,11 +18,9 @@
 #include <array>
 
 #include "dynamics_core/cholesky.hpp"
-#include "dynamics_core/composite_body.hpp"
 #include "dynamics_core/kinematics.hpp"
-#include "dynamics_core/newton_euler.hpp"
 
-namespace dynamics_core::operational_space {
+namespace dynamics_core {
 
 /// What the task wants to move: a point of a link, and the rows of [ω; v] that matter, in world
 /// axes.
@@ -39,28 +37,89 @@ template <class S>
   return {link, offset, {false, false, false, true, true, true}};
 }
 
-namespace detail {
+template <class S>
+class OperationalSpace {
+ public:
+  /// The tree has to outlive this.
+  explicit OperationalSpace(Tree<S>& tree)
+      : tree_(&tree),
+        kinematics_(tree),
+        composite_body_(tree),
+        newton_euler_(tree),
+        factors_(tree),
+        J_full_(MatrixX<S>::Zero(6, tree.nv())),
+        J_(J_full_),
+        Jbar_(MatrixX<S>::Zero(tree.nv(), 6)),
+        Lambda_(Mat6<S>::Zero()),
+        mu_(Vec6<S>::Zero()),
+        p_(Vec6<S>::Zero()),
+        force_(VectorX<S>::Zero(tree.nv())) {}
+
+  /// Computes the task's dynamics in the state (q, v). External forces have no part in them.
+  [[nodiscard]] StatusOf<S> update(VectorIn<S> q, VectorIn<S> v, const Task<S>& task) noexcept;
+
+  /// The number of the task's rows at the last update.
+  [[nodiscard]] int rows() const noexcept { return rows_; }
+  /// Λ, rows × rows
+  [[nodiscard]] auto inertia() const noexcept { return Lambda_.topLeftCorner(rows_, rows_); }
+  /// μ, rows
+  [[nodiscard]] auto velocity_force() const noexcept { return mu_.head(rows_); }
+  /// p, rows
+  [[nodiscard]] auto gravity_force() const noexcept { return p_.head(rows_); }
+  /// J, rows × nv
+  [[nodiscard]] auto jacobian() const noexcept { return J_.topRows(rows_); }
+  /// J̄, nv × rows
+  [[nodiscard]] auto consistent_inverse() const noexcept { return Jbar_.leftCols(rows_); }
+
+  /// N = 1 − J̄ J, nv × nv. N v moves nothing in the task, Nᵀ τ accelerates nothing in it.
+  [[nodiscard]] StatusOf<S> null_space_projector(MatrixOut<S> N) const noexcept;
+  /// F = Λ ẍ + μ + p, the force on the point that gives it the acceleration ẍ (rows entries).
+  [[nodiscard]] StatusOf<S> task_force(VectorIn<S> acceleration, VectorOut<S> force) const noexcept;
+
+ private:
+  [[nodiscard]] StatusOf<S> choose_rows(const Task<S>& task, Vec6<S>& Jd_v) noexcept;
+
+  Tree<S>* tree_;
+  Kinematics<S> kinematics_;
+  CompositeBody<S> composite_body_;
+  NewtonEuler<S> newton_euler_;
+  MassMatrixFactors<S> factors_;
+  MatrixX<S> J_full_;  ///< 6 × nv, all rows
+  MatrixX<S> J_;       ///< 6 × nv, the task's rows on top
+  MatrixX<S> Jbar_;    ///< nv × 6, M⁻¹Jᵀ, then J̄ in the task's columns
+  Mat6<S> Lambda_;     ///< the task's block at the top left
+  Vec6<S> mu_, p_;     ///< the task's entries on top
+  VectorX<S> force_;   ///< nv
+  int rows_ = 0;       ///< of the task
+};
+
+// --- Implementation ------------------------------------------------------------------------------
+
+namespace operational_space {
 
 /// Inverts the symmetric k × k block in place, by elimination without pivoting after scaling its
-/// diagonal to one, so that radians and metres weigh the same. False where a pivot is lost: round-
-/// off there is that of M⁻¹, taken to be a thousand times that of the scalar.
+/// diagonal to one, so that radians and metres weigh the same. Round-off in a pivot is that of M⁻¹,
+/// taken to be a thousand times that of the scalar.
 template <class S>
-[[nodiscard]] bool invert_symmetric(Mat6<S>& A, int k) noexcept {
+[[nodiscard]] StatusOf<S> invert_symmetric(Mat6<S>& A, int k) noexcept {
+  using std::abs;
   using std::sqrt;
+  StatusOf<S> status = Status::ok;
   Vec6<S> scale;
   S sum(0);
   for (int i = 0; i < k; ++i) {
-    scale[i] = sqrt(A(i, i) * A(i, i));
+    scale[i] = abs(A(i, i));
     sum += scale[i];
   }
   for (int i = 0; i < k; ++i) {
-    if (negligible(scale[i], sum)) return false;  // a direction in which the point cannot move
+    // In such a direction the point cannot move.
+    if (!keep_pivot<S>(scale[i], sum, status)) return status;
     scale[i] = S(1) / sqrt(scale[i]);
   }
   for (int i = 0; i < k; ++i)
     for (int j = 0; j < k; ++j) A(i, j) *= scale[i] * scale[j];
   for (int p = 0; p < k; ++p) {  // Gauss–Jordan
-    if (negligible(A(p, p), S(1000))) return false;
+    if (!keep_pivot<S>(A(p, p), S(1000), status)) return status;
     const S inverse = S(1) / A(p, p);
     A(p, p) = S(1);
     for (int j = 0; j < k; ++j) A(p, j) *= inverse;
@@ -77,7 +136,7 @@ template <class S>
       A(i, j) = x;
       A(j, i) = x;
     }
-  return true;
+  return status;
 }
 
 /// A x of the leading k × k block, zeros below.
@@ -89,114 +148,85 @@ template <class S>
   return y;
 }
 
-}  // namespace detail
+}  // namespace operational_space
 
-/// Computes the task's dynamics in the state (q, v). External forces have no part in them.
+/// The task's rows of J, and of J̇ v.
 template <class S>
-[[nodiscard]] Status update(Workspace<S>& ws, VectorIn<S> q, VectorIn<S> v,
-                            const Task<S>& task) noexcept {
-  auto& o = ws.operational_space;
-  if (!is_finite(task.offset.sum())) return Status::not_finite;
-  if (const Status s = kinematics::update<S>(ws, q, v); s != Status::ok) return s;
-  if (const Status s = kinematics::jacobian<S>(ws, task.link, o.J_full, task.offset);
-      s != Status::ok)
-    return s;
+StatusOf<S> OperationalSpace<S>::choose_rows(const Task<S>& task, Vec6<S>& Jd_v) noexcept {
   Motion<S> bias;
-  if (const Status s = kinematics::bias_acceleration<S>(ws, task.link, bias, task.offset);
-      s != Status::ok)
+  if (const Status s = kinematics_.jacobian(task.link, J_full_, task.offset); failed(s)) return s;
+  if (const Status s = kinematics_.bias_acceleration(task.link, bias, task.offset); failed(s))
     return s;
-  Vec6<S> Jd_v;
-  o.rows = 0;
+  rows_ = 0;
   for (int i = 0; i < 6; ++i) {
     if (!task.rows[static_cast<std::size_t>(i)]) continue;
-    Jd_v[o.rows] = i < 3 ? bias.w[i] : bias.v[i - 3];
-    o.J.row(o.rows++) = o.J_full.row(i);
+    Jd_v[rows_] = i < 3 ? bias.w[i] : bias.v[i - 3];
+    J_.row(rows_++) = J_full_.row(i);
   }
-  const int k = o.rows;
-  if (k == 0) return Status::out_of_range;
-  if (const Status s = composite_body::mass_matrix<S>(ws, q, ws.M); s != Status::ok) return s;
-  if (const Status s = cholesky::factorize_mass_matrix<S>(ws); s != Status::ok) return s;
-  const auto view = cholesky::detail::mass_matrix_view<S>(ws);
-  MatrixX<S>& W = o.Jbar;  // M⁻¹ Jᵀ
+  return rows_ == 0 ? Status::out_of_range : Status::ok;
+}
+
+template <class S>
+StatusOf<S> OperationalSpace<S>::update(VectorIn<S> q, VectorIn<S> v,
+                                        const Task<S>& task) noexcept {
+  using operational_space::times;
+  StatusOf<S> status = merged(finite_status<S>(S(task.offset.sum())), kinematics_.update(q, v));
+  if (failed(status)) return status;
+  Vec6<S> Jd_v;
+  status = merged(status, choose_rows(task, Jd_v));
+  if (failed(status)) return status;
+  const int k = rows_;
+  composite_body_.mass_matrix_here(factors_.matrix());
+  status = merged(status, factors_.factorize());
+  if (failed(status)) return status;
+  MatrixX<S>& W = Jbar_;  // M⁻¹ Jᵀ
   for (int i = 0; i < k; ++i) {
-    W.col(i) = o.J.row(i).transpose();
-    cholesky::detail::solve(view, W.col(i).data());
+    W.col(i) = J_.row(i).transpose();
+    factors_.solve(W.col(i).data());
   }
   for (int i = 0; i < k; ++i)
-    for (int j = 0; j < k; ++j) o.Lambda(i, j) = o.J.row(i).dot(W.col(j));
-  if (!detail::invert_symmetric<S>(o.Lambda, k)) return Status::singular;
+    for (int j = 0; j < k; ++j) Lambda_(i, j) = J_.row(i).dot(W.col(j));
+  status = merged(status, operational_space::invert_symmetric<S>(Lambda_, k));
+  if (failed(status)) return status;
 
-  // C v + g and g, through J M⁻¹ = Wᵀ.
-  if (const Status s = newton_euler::gravity<S>(ws, q, o.force); s != Status::ok) return s;
+  // g and C v, through J M⁻¹ = Wᵀ.
+  status = merged(status, newton_euler_.gravity(q, force_));
   Vec6<S> of_gravity;
-  for (int i = 0; i < k; ++i) of_gravity[i] = W.col(i).dot(o.force);
-  if (const Status s = newton_euler::bias<S>(ws, q, v, ws.bias); s != Status::ok) return s;
-  o.force = ws.bias - o.force;
+  for (int i = 0; i < k; ++i) of_gravity[i] = W.col(i).dot(force_);
+  status = merged(status, newton_euler_.velocity_effort(q, v, force_));
+  if (failed(status)) return status;
   Vec6<S> of_velocity;
-  for (int i = 0; i < k; ++i) of_velocity[i] = W.col(i).dot(o.force) - Jd_v[i];
-  o.p = detail::times<S>(o.Lambda, of_gravity, k);
-  o.mu = detail::times<S>(o.Lambda, of_velocity, k);
+  for (int i = 0; i < k; ++i) of_velocity[i] = W.col(i).dot(force_) - Jd_v[i];
+  p_ = times<S>(Lambda_, of_gravity, k);
+  mu_ = times<S>(Lambda_, of_velocity, k);
 
-  for (int j = 0; j < ws.nv(); ++j) {  // J̄ = W Λ, row by row
+  for (int j = 0; j < tree_->nv(); ++j) {  // J̄ = W Λ, row by row
     Vec6<S> row = Vec6<S>::Zero();
     for (int i = 0; i < k; ++i) row[i] = W(j, i);
-    const Vec6<S> product = detail::times<S>(o.Lambda, row, k);
+    const Vec6<S> product = times<S>(Lambda_, row, k);
     for (int i = 0; i < k; ++i) W(j, i) = product[i];
   }
-  return Status::ok;
+  return merged(status, merged(result_status<S>(W.leftCols(k)), result_status<S>(mu_ + p_)));
 }
 
-/// The number of the task's rows at the last update.
 template <class S>
-[[nodiscard]] int rows(const Workspace<S>& ws) noexcept {
-  return ws.operational_space.rows;
-}
-
-// The results, as blocks of the workspace: rows × rows, rows, rows × nv, nv × rows.
-template <class S>
-[[nodiscard]] auto inertia(const Workspace<S>& ws) noexcept {
-  const int k = rows(ws);
-  return ws.operational_space.Lambda.topLeftCorner(k, k);
-}
-template <class S>
-[[nodiscard]] auto velocity_force(const Workspace<S>& ws) noexcept {
-  return ws.operational_space.mu.head(rows(ws));
-}
-template <class S>
-[[nodiscard]] auto gravity_force(const Workspace<S>& ws) noexcept {
-  return ws.operational_space.p.head(rows(ws));
-}
-template <class S>
-[[nodiscard]] auto jacobian(const Workspace<S>& ws) noexcept {
-  return ws.operational_space.J.topRows(rows(ws));
-}
-template <class S>
-[[nodiscard]] auto consistent_inverse(const Workspace<S>& ws) noexcept {
-  return ws.operational_space.Jbar.leftCols(rows(ws));
-}
-
-/// N = 1 − J̄ J, nv × nv. N v moves nothing in the task, Nᵀ τ accelerates nothing in it.
-template <class S>
-[[nodiscard]] Status null_space_projector(const Workspace<S>& ws, MatrixOut<S> N) noexcept {
-  if (N.rows() != ws.nv() || N.cols() != ws.nv()) return Status::wrong_size;
+StatusOf<S> OperationalSpace<S>::null_space_projector(MatrixOut<S> N) const noexcept {
+  if (N.rows() != tree_->nv() || N.cols() != tree_->nv()) return Status::wrong_size;
   N.setIdentity();
-  N.noalias() -= consistent_inverse(ws).lazyProduct(jacobian(ws));
-  return Status::ok;
+  N.noalias() -= consistent_inverse().lazyProduct(jacobian());
+  return result_status<S>(N);
 }
 
-/// F = Λ ẍ + μ + p, the force on the point that gives it the acceleration ẍ (rows entries).
 template <class S>
-[[nodiscard]] Status task_force(const Workspace<S>& ws, VectorIn<S> acceleration,
-                                VectorOut<S> force) noexcept {
-  const int k = rows(ws);
+StatusOf<S> OperationalSpace<S>::task_force(VectorIn<S> acceleration,
+                                            VectorOut<S> force) const noexcept {
+  const int k = rows_;
   if (acceleration.size() != k || force.size() != k) return Status::wrong_size;
-  if (!all_finite<S>(acceleration)) return Status::not_finite;
-  const auto& o = ws.operational_space;
   for (int i = 0; i < k; ++i) {
-    force[i] = o.mu[i] + o.p[i];
-    for (int j = 0; j < k; ++j) force[i] += o.Lambda(i, j) * acceleration[j];
+    force[i] = mu_[i] + p_[i];
+    for (int j = 0; j < k; ++j) force[i] += Lambda_(i, j) * acceleration[j];
   }
-  return Status::ok;
+  return merged(result_status<S>(acceleration), result_status<S>(force));
 }
 
-}  // namespace dynamics_core::operational_space
+}  // namespace dynamics_core

@@ -14,12 +14,40 @@
 #include <string>
 #include <vector>
 
-#include "dynamics_core/joints.hpp"
 #include "dynamics_core/newton_euler.hpp"
+#include "dynamics_core/tree.hpp"
 
-namespace dynamics_core::regressor {
+namespace dynamics_core {
 
-namespace detail {
+template <class S>
+class Regressor {
+ public:
+  /// The tree has to outlive this.
+  explicit Regressor(Tree<S>& tree);
+
+  /// The size of π.
+  [[nodiscard]] int columns() const noexcept { return columns_; }
+  /// π of the robot as it is, payloads included.
+  [[nodiscard]] StatusOf<S> parameters(VectorOut<S> pi) const noexcept;
+  /// Y(q, v, a), nv × columns().
+  [[nodiscard]] StatusOf<S> matrix(VectorIn<S> q, VectorIn<S> v, VectorIn<S> a,
+                                   MatrixOut<S> Y) noexcept;
+
+ private:
+  struct Link {
+    int column;      ///< of the body's first parameter; −1: a joint's massless body
+    Motion<S> V, A;  ///< velocity and spatial acceleration, in the body's frame
+    Force<S> F[10];  ///< force for each parameter at one, carried towards the base
+  };
+
+  Tree<S>* tree_;
+  std::vector<Link> link_;
+  int columns_ = 0;
+};
+
+// --- Implementation ------------------------------------------------------------------------------
+
+namespace regressor {
 
 /// The force that each parameter at one exerts on the body, by Eq. 5 of Featherstone & Orin 2000
 /// with the acceleration of the origin, A.v + ω × v, taken together.
@@ -46,65 +74,62 @@ void unit_forces(const Motion<S>& V, const Motion<S>& A, Force<S>* F) noexcept {
   }
 }
 
-}  // namespace detail
+}  // namespace regressor
 
-/// The size of π.
 template <class S>
-[[nodiscard]] int columns(const Workspace<S>& ws) noexcept {
-  return ws.regressor_columns;
+Regressor<S>::Regressor(Tree<S>& tree) : tree_(&tree), link_(static_cast<std::size_t>(tree.nb())) {
+  for (Link& r : link_) r.column = -1;
+  for (const auto& link : tree.links())
+    if (link.body >= 0) link_[static_cast<std::size_t>(link.body)].column = 0;
+  for (Link& r : link_) {
+    if (r.column < 0) continue;
+    r.column = columns_;
+    columns_ += 10;
+  }
 }
 
-/// π of the robot as it is, payloads included.
 template <class S>
-[[nodiscard]] Status parameters(const Workspace<S>& ws, VectorOut<S> pi) noexcept {
-  if (pi.size() != columns(ws)) return Status::wrong_size;
-  for (std::size_t i = 0; i < ws.bodies.size(); ++i) {
-    const int at = ws.regressor[i].column;
+StatusOf<S> Regressor<S>::parameters(VectorOut<S> pi) const noexcept {
+  if (pi.size() != columns_) return Status::wrong_size;
+  for (std::size_t i = 0; i < link_.size(); ++i) {
+    const int at = link_[i].column;
     if (at < 0) continue;
-    const RigidInertia<S>& I = ws.bodies[i].inertia;
+    const RigidInertia<S>& I = tree_->bodies()[i].inertia;
     pi.template segment<10>(at) << I.m, I.h, I.I.xx, I.I.xy, I.I.xz, I.I.yy, I.I.yz, I.I.zz;
   }
   return Status::ok;
 }
 
-/// Y(q, v, a), nv × columns(ws).
 template <class S>
-[[nodiscard]] Status matrix(Workspace<S>& ws, VectorIn<S> q, VectorIn<S> v, VectorIn<S> a,
-                            MatrixOut<S> Y) noexcept {
-  if (const Status s = check_q<S>(ws, q); s != Status::ok) return s;
-  if (const Status s = check_v<S>(ws, v); s != Status::ok) return s;
-  if (const Status s = check_v<S>(ws, a); s != Status::ok) return s;
-  if (Y.rows() != ws.nv() || Y.cols() != columns(ws)) return Status::wrong_size;
-  update_joints<S>(ws, q);
+StatusOf<S> Regressor<S>::matrix(VectorIn<S> q, VectorIn<S> v, VectorIn<S> a,
+                                 MatrixOut<S> Y) noexcept {
+  const StatusOf<S> status = check_and_move<S>(*tree_, q, v, a);
+  if (failed(status)) return status;
+  if (Y.rows() != tree_->nv() || Y.cols() != columns_) return Status::wrong_size;
   Y.setZero();
-  auto* at = ws.regressor.data();
-  const Body<S>* body = ws.bodies.data();
-  const Motion<S> base = {Vec3<S>::Zero(), ws.base_acceleration};
-  for (int i = 0; i < ws.nb(); ++i) {
+  const Body<S>* body = tree_->bodies();
+  Link* link = link_.data();
+  const Motion<S> base = {Vec3<S>::Zero(), tree_->base_acceleration()};
+  for (int i = 0; i < tree_->nb(); ++i) {
     const Body<S>& b = body[i];
-    auto& r = at[i];
-    r.V = b.parent < 0 ? Motion<S>::zero() : b.X.to_child(at[b.parent].V);
-    add_joint_velocity<S>(b, v, r.V);
-    r.A = b.X.to_child(b.parent < 0 ? base : at[b.parent].A);
-    newton_euler::detail::add_velocity_product<S>(b, r.V, rate<S>(b, v), r.A);
-    (b.turns() ? r.A.w[2] : r.A.v[2]) += rate<S>(b, a);
+    Link& r = link[i];
+    r.V = newton_euler::velocity<S>(b, b.parent < 0 ? nullptr : &link[b.parent].V, v);
+    r.A = b.X.to_child(b.parent < 0 ? base : link[b.parent].A);
+    add_velocity_product<S>(b, r.V, rate<S>(b, v), r.A);
+    add_along<S>(b, rate<S>(b, a), r.A);
     if (r.column < 0) continue;
-    detail::unit_forces<S>(r.V, r.A, r.F);
+    regressor::unit_forces<S>(r.V, r.A, r.F);
     for (int j = i; j >= 0; j = body[j].parent) {  // Eqs. 7, 8 for each parameter on its own
       const Body<S>& on = body[j];
       for (int k = 0; k < 10; ++k) {
-        const S effort = on.turns() ? r.F[k].n[2] : r.F[k].f[2];
+        const S effort = along<S>(on, r.F[k]);
         Y(on.dof, r.column + k) += on.mimic ? S(on.multiplier * effort) : effort;
         r.F[k] = on.X.to_parent(r.F[k]);
       }
     }
   }
-  return Status::ok;
+  return merged(status, result_status<S>(Y));
 }
-
-}  // namespace dynamics_core::regressor
-
-namespace dynamics_core {
 
 /// The base parameters of a robot: with π_b = K π,
 ///

@@ -1,22 +1,45 @@
 #pragma once
 
-/// What an algorithm may ask of its scalar type. Each algorithm is one text; `double`, `float`, a
-/// SIMD batch or a counting scalar give that text its meaning. A new scalar type provides, found by
-/// argument-dependent lookup: `sincos(x, s, c)`, `sqrt`, `is_finite`, `safe_ratio` and
-/// `negligible`.
+/// The contract between the algorithms and the scalar types.
+///
+/// Every algorithm is written once, as a template over its scalar type S. The operations of S give
+/// that text its meaning: numbers, several configurations at once, a record of what is computed,
+/// derivatives. A scalar type provides
+///
+/// - construction from a number, copies, `+ − * /` and their assigning forms, the unary minus;
+/// - `Eigen::NumTraits`, so that Eigen's vectors hold it;
+/// - found by argument-dependent lookup: `sqrt(x)`, `abs(x)`, `sincos(x, s, c)` and
+///   `safe_ratio(numerator, denominator, otherwise)`;
+/// - the judgements `is_finite(x)` and `negligible(x, scale)`, and `is_negative(x)` where it has no
+///   order.
+///
+/// No algorithm branches on a value but through these, and none has a hidden `double`. (The closed
+/// loops of loops.hpp choose pivots by size and are the exception: they need an ordered type.)
+///
+/// A type of several lanes has no single answer to a judgement. It provides, in place of the two
+/// judgements, a status for each lane: `StatusType<S>`, constructible from a Status, with
+/// `failed(status)` (true if all lanes failed) and `merged(first, second)`; and overloads of
+/// `finite_status` and `keep_pivot`, which marks the lanes that are lost and puts something
+/// harmless into them. One lane's failure changes nothing in the others.
 
 #include <Eigen/Core>
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
+
+#include "dynamics_core/status.hpp"
 
 /// For the small functions of the recursions. Left to itself the compiler stops inlining in large
 /// translation units, and every vector then travels through memory: a fifth more instructions.
 #if defined(__GNUC__)
 #define RD_INLINE [[gnu::always_inline]] inline
+/// After a switch that treats every kind.
+#define RD_UNREACHABLE() __builtin_unreachable()
 #else
 #define RD_INLINE inline
+#define RD_UNREACHABLE() std::abort()
 #endif
 
 namespace dynamics_core {
@@ -34,23 +57,16 @@ using VectorX = Eigen::Matrix<S, Eigen::Dynamic, 1>;
 template <class S>
 using MatrixX = Eigen::Matrix<S, Eigen::Dynamic, Eigen::Dynamic>;
 
-namespace detail {
-template <class T>
-struct Identity {
-  using Type = T;
-};
-}  // namespace detail
-
-/// Arguments of the algorithms. The scalar is deduced from the workspace alone, so that any Eigen
-/// vector, map or contiguous block of it converts without a copy.
+/// Arguments of the algorithms: any Eigen vector, map or contiguous block of it converts without a
+/// copy.
 template <class S>
-using VectorIn = const typename detail::Identity<Eigen::Ref<const VectorX<S>>>::Type&;
+using VectorIn = const Eigen::Ref<const VectorX<S>>&;
 template <class S>
-using VectorOut = typename detail::Identity<Eigen::Ref<VectorX<S>>>::Type;
+using VectorOut = Eigen::Ref<VectorX<S>>;
 template <class S>
-using MatrixIn = const typename detail::Identity<Eigen::Ref<const MatrixX<S>>>::Type&;
+using MatrixIn = const Eigen::Ref<const MatrixX<S>>&;
 template <class S>
-using MatrixOut = typename detail::Identity<Eigen::Ref<MatrixX<S>>>::Type;
+using MatrixOut = Eigen::Ref<MatrixX<S>>;
 
 inline void sincos(double x, double& s, double& c) noexcept { ::sincos(x, &s, &c); }
 inline void sincos(float x, float& s, float& c) noexcept { ::sincosf(x, &s, &c); }
@@ -135,6 +151,12 @@ inline void sincos_many(const double* __restrict x, double* __restrict s, double
   return denominator == 0.0F ? otherwise : numerator / denominator;
 }
 
+/// Is x below zero, in any lane? For what is set from outside, not for algorithms.
+template <class S>
+[[nodiscard]] bool is_negative(const S& x) noexcept {
+  return x < S(0);
+}
+
 /// Is the pivot x lost in the round-off of quantities as large as `scale`? A few hundred units in
 /// the last place of the scalar type. True for NaN.
 [[nodiscard]] inline bool negligible(double x, double scale) noexcept {
@@ -144,13 +166,61 @@ inline void sincos_many(const double* __restrict x, double* __restrict s, double
   return !(std::abs(x) > 1e-7F * scale);
 }
 
-/// True if no element is NaN or infinite. x·0 is zero for finite x and NaN otherwise, so one sum
-/// needs no branch per element.
+// --- Status by scalar ----------------------------------------------------------------------------
+
+/// What an algorithm returns for the scalar S: one Status, or one for each lane.
+template <class S>
+struct StatusType {
+  using Type = Status;
+};
+template <class S>
+using StatusOf = typename StatusType<S>::Type;
+
+/// Is there nothing left to compute?
+[[nodiscard]] constexpr bool failed(Status status) noexcept { return status != Status::ok; }
+
+/// The first failure of the two.
+[[nodiscard]] constexpr Status merged(Status first, Status second) noexcept {
+  return failed(first) ? first : second;
+}
+
+/// `not_finite` where x is.
+template <class S>
+[[nodiscard]] StatusOf<S> finite_status(const S& x) noexcept {
+  return is_finite(x) ? Status::ok : Status::not_finite;
+}
+
+/// May the algorithm divide by x, a quantity among others as large as `scale`? Where it is lost in
+/// their round-off, `status` becomes `why`. False if there is nothing left to compute.
+template <class S>
+[[nodiscard]] RD_INLINE bool keep_pivot(S& x, const S& scale, StatusOf<S>& status,
+                                        Status why = Status::singular) noexcept {
+  if (!negligible(x, scale)) return true;
+  status = why;
+  return false;
+}
+
+/// Zero if all elements are finite, NaN otherwise: x·0 is zero for finite x, so that one sum needs
+/// no branch per element.
+template <class S, class Values>
+[[nodiscard]] RD_INLINE S zero_if_finite(const Values& x) noexcept {
+  const S zero(0);
+  S sum(0);
+  for (Eigen::Index j = 0; j < x.cols(); ++j)
+    for (Eigen::Index i = 0; i < x.rows(); ++i) sum += x.coeff(i, j) * zero;
+  return sum;
+}
+
+/// What a result is worth: `ok`, or `not_finite` where it overflowed.
+template <class S, class Values>
+[[nodiscard]] RD_INLINE StatusOf<S> result_status(const Values& x) noexcept {
+  return finite_status<S>(zero_if_finite<S>(x));
+}
+
+/// True if no element is NaN or infinite.
 template <class S>
 [[nodiscard]] bool all_finite(const Eigen::Ref<const VectorX<S>>& x) noexcept {
-  S sum(0);
-  for (Eigen::Index i = 0; i < x.size(); ++i) sum += x[i] * S(0);
-  return is_finite(sum);
+  return is_finite(zero_if_finite<S>(x));
 }
 
 }  // namespace dynamics_core

@@ -4,35 +4,70 @@
 /// in O(n) and M⁻¹ in O(n²) (Saha 2001; Saha 1999, Appendix B).
 ///
 /// The paper's relations hold for twists of any point of a link. It takes the mass centre; here it
-/// is the origin on the joint's axis, which leaves p = [e; 0] for a hinge and [0; e] for a slide.
-/// Then ψ̂ is a column of M̂, and after the elimination of a hinge a row and a column of M̂ are zero.
+/// is the origin on the joint's axis, which leaves p = h of joints.hpp. For a revolute joint ψ̂ is
+/// then a column of M̂, and after its elimination a row and a column of M̂ are zero.
 /// A rotor's inertia J adds to the pivot: m̂ = pᵀ M̂ p + J.
 ///
 /// A branching tree has the same equations, with sums over children. U keeps the tree's sparsity:
 /// u_ik is zero unless i is an ancestor of k.
 
+#include <vector>
+
 #include "dynamics_core/denoc.hpp"
 
-namespace dynamics_core::udut {
+namespace dynamics_core {
 
-namespace detail {
+template <class S>
+class Udut {
+ public:
+  /// The tree has to outlive this.
+  explicit Udut(Tree<S>& tree)
+      : tree_(&tree), denoc_(tree), link_(static_cast<std::size_t>(tree.nb())) {}
 
-/// M̂ p (Saha 2001, Eq. 26)
-template <class S>
-[[nodiscard]] RD_INLINE Force<S> column(const Body<S>& b, const ArticulatedInertia<S>& A) noexcept {
-  if (b.turns()) return {{A.I.xz, A.I.yz, A.I.zz}, {A.H(2, 0), A.H(2, 1), A.H(2, 2)}};
-  return {{A.H(0, 2), A.H(1, 2), A.H(2, 2)}, {A.M.xz, A.M.yz, A.M.zz}};
-}
+  // All functions that take q give Status::unsupported_joint where there are mimic joints.
 
-/// pᵀ F and the component of a motion along the joint.
-template <class S>
-[[nodiscard]] RD_INLINE const S& along(const Body<S>& b, const Force<S>& F) noexcept {
-  return b.turns() ? F.n[2] : F.f[2];
-}
-template <class S>
-[[nodiscard]] RD_INLINE S& along(const Body<S>& b, Motion<S>& V) noexcept {
-  return b.turns() ? V.w[2] : V.v[2];
-}
+  /// Factors M(q). They stay valid, whatever else the tree is used for, until the next call of a
+  /// function of this family that takes q.
+  [[nodiscard]] StatusOf<S> factorize(VectorIn<S> q) noexcept;
+  /// The last factors as matrices: U, nv × nv with a unit diagonal, and the diagonal of D
+  /// (Saha 1999, Eqs. 46 and 54).
+  [[nodiscard]] StatusOf<S> factors(MatrixOut<S> U, VectorOut<S> D) const noexcept;
+  /// x = M⁻¹ b in O(n) with the last factors; x may be b itself. Status::singular before the first
+  /// factorisation and after one that failed.
+  [[nodiscard]] StatusOf<S> solve(VectorIn<S> b, VectorOut<S> x) noexcept;
+  /// a = M⁻¹(τ + Σ Jᵀ f_ext − C v − g), O(n) (Saha 2001, §3; the bias by Saha 1999, §5.1).
+  [[nodiscard]] StatusOf<S> forward_dynamics(VectorIn<S> q, VectorIn<S> v, VectorIn<S> tau,
+                                             VectorOut<S> a) noexcept;
+  /// M⁻¹(q), nv × nv, both triangles, O(n²): column k is U⁻ᵀ D⁻¹ U⁻¹ e_k, where U⁻¹ e_k lives on
+  /// the way from body k to the base, down to the diagonal.
+  [[nodiscard]] StatusOf<S> inverse_mass_matrix(VectorIn<S> q, MatrixOut<S> M_inv) noexcept;
+
+ private:
+  struct Link {
+    Transform<S> X;
+    ArticulatedInertia<S> M;  ///< M̂
+    Force<S> psi;
+    S m, inv_m;  ///< m̂ and its inverse
+    S tau;       ///< τ̃
+    Force<S> eta;
+    Motion<S> mu;
+  };
+
+  [[nodiscard]] StatusOf<S> reduce() noexcept;
+  void sweep_to_base(VectorIn<S> b_in) noexcept;
+  template <class Out>
+  void sweep_to_tips(int n, Out&& x) noexcept;
+  void start_column(int k) noexcept;
+
+  Tree<S>* tree_;
+  Denoc<S> denoc_;
+  std::vector<Link> link_;                 ///< X, psi and inv_m belong to the last factors
+  StatusOf<S> status_ = Status::singular;  ///< of the last factorisation
+};
+
+// --- Implementation ------------------------------------------------------------------------------
+
+namespace udut {
 
 /// A − ψ̂ ψᵀ of a symmetric block.
 template <class S>
@@ -53,13 +88,13 @@ template <class S>
   return to_parent(X, rest);
 }
 
-/// The same for a hinge without rotor: the third row of [I H] is zero after the elimination, and
-/// stays so until the turn by α.
+/// The same for a revolute joint without rotor: the third row of [I H] is zero after the elimination, and
+/// stays so until the turn by α. The general text would do as well: @UDUT@
 template <class S>
-[[nodiscard]] ArticulatedInertia<S> eliminated_hinge(const Transform<S>& X,
-                                                     const ArticulatedInertia<S>& A,
-                                                     const Force<S>& hat,
-                                                     const Force<S>& psi) noexcept {
+[[nodiscard]] ArticulatedInertia<S> eliminated_turn(const Transform<S>& X,
+                                                    const ArticulatedInertia<S>& A,
+                                                    const Force<S>& hat,
+                                                    const Force<S>& psi) noexcept {
   const S& u = hat.n[0];
   const S& w = hat.n[1];
   const S xx = A.I.xx - u * psi.n[0];
@@ -116,45 +151,64 @@ template <class S>
   return {rotate_z(X.cg, X.sg, t.I), rotate<2>(X.cg, X.sg, t.H), rotate_z(X.cg, X.sg, t.M)};
 }
 
+/// Does the joint turn without rotor inertia and without sliding, so that eliminating it leaves a
+/// row of zeros?
+template <class S>
+[[nodiscard]] RD_INLINE bool leaves_zeros(const Body<S>& b) noexcept {
+  switch (b.kind) {
+    case JointKind::revolute:
+    case JointKind::floating_first:
+    case JointKind::floating_angular: return !b.has_rotor;
+    case JointKind::prismatic:
+    case JointKind::floating_linear:
+    case JointKind::helical: return false;
+  }
+  RD_UNREACHABLE();
+}
+
+}  // namespace udut
+
 /// The articulated inertias M̂, the pivots m̂ and the vectors ψ, tips to base (Eqs. 26–28), for the
 /// configuration the joints are in.
 template <class S>
-[[nodiscard]] Status reduce(Workspace<S>& ws) noexcept {
-  auto* link = ws.udut.data();
-  ws.udut_status = Status::singular;
-  for (int i = 0; i < ws.nb(); ++i) {
-    const Body<S>& b = ws.bodies.data()[i];
+StatusOf<S> Udut<S>::reduce() noexcept {
+  Link* link = link_.data();
+  const Body<S>* body = tree_->bodies();
+  const int n = tree_->nb();
+  for (int i = 0; i < n; ++i) {
+    const Body<S>& b = body[i];
     link[i].X = b.X;
     link[i].M = ArticulatedInertia<S>::from(b.inertia);
   }
-  for (int i = ws.nb() - 1; i >= 0; --i) {
-    const Body<S>& b = ws.bodies.data()[i];
-    auto& l = link[i];
-    const Force<S> hat = column<S>(b, l.M);
+  status_ = Status::ok;
+  for (int i = n - 1; i >= 0; --i) {
+    const Body<S>& b = body[i];
+    Link& l = link[i];
+    const Force<S> hat = unit_force<S>(b, l.M);
     l.m = along<S>(b, hat) + b.rotor;
-    if (negligible(l.m, b.pivot_scale)) return Status::singular;
+    if (!keep_pivot<S>(l.m, b.pivot_scale, status_)) return status_;
     l.inv_m = S(1) / l.m;
     if (b.parent < 0) continue;
     l.psi = {hat.n * l.inv_m, hat.f * l.inv_m};
-    if (l.free_hinge) {
+    if (udut::leaves_zeros<S>(b)) {
       l.psi.n[2] = S(1);
-      link[b.parent].M += eliminated_hinge<S>(l.X, l.M, hat, l.psi);
+      link[b.parent].M += udut::eliminated_turn<S>(l.X, l.M, hat, l.psi);
     } else {
-      link[b.parent].M += eliminated<S>(l.X, l.M, hat, l.psi);
+      link[b.parent].M += udut::eliminated<S>(l.X, l.M, hat, l.psi);
     }
   }
-  ws.udut_status = Status::ok;
-  return Status::ok;
+  return status_;
 }
 
 /// Steps A and B, tips to base (Eqs. 12, 13). η starts at zero, or at the bodies' own wrenches: the
 /// bias travels to the base by the same Bᵀ, so that φ = τ − bias needs no sweep of its own.
 template <class S>
-void sweep_to_base(Workspace<S>& ws, VectorIn<S> b_in) noexcept {
-  auto* link = ws.udut.data();
-  for (int i = ws.nb() - 1; i >= 0; --i) {
-    const Body<S>& b = ws.bodies.data()[i];
-    auto& l = link[i];
+void Udut<S>::sweep_to_base(VectorIn<S> b_in) noexcept {
+  Link* link = link_.data();
+  const Body<S>* body = tree_->bodies();
+  for (int i = tree_->nb() - 1; i >= 0; --i) {
+    const Body<S>& b = body[i];
+    Link& l = link[i];
     const S tau = b_in[b.dof] - along<S>(b, l.eta);
     l.tau = tau * l.inv_m;
     if (b.parent < 0) continue;
@@ -164,34 +218,37 @@ void sweep_to_base(Workspace<S>& ws, VectorIn<S> b_in) noexcept {
 }
 
 /// Step C, base to tips (Eqs. 14, 15), over the first n bodies.
-template <class S, class Out>
-void sweep_to_tips(Workspace<S>& ws, int n, Out&& x) noexcept {
-  auto* link = ws.udut.data();
+template <class S>
+template <class Out>
+void Udut<S>::sweep_to_tips(int n, Out&& x) noexcept {
+  Link* link = link_.data();
+  const Body<S>* body = tree_->bodies();
   for (int i = 0; i < n; ++i) {
-    const Body<S>& b = ws.bodies.data()[i];
-    auto& l = link[i];
+    const Body<S>& b = body[i];
+    Link& l = link[i];
     if (b.parent < 0) {
       l.mu = Motion<S>::zero();
-      along<S>(b, l.mu) = l.tau;
+      add_along<S>(b, l.tau, l.mu);
       x[b.dof] = l.tau;
       continue;
     }
     l.mu = l.X.to_child(link[b.parent].mu);
     const S acceleration = l.tau - l.psi.n.dot(l.mu.w) - l.psi.f.dot(l.mu.v);
-    along<S>(b, l.mu) += acceleration;
+    add_along<S>(b, acceleration, l.mu);
     x[b.dof] = acceleration;
   }
 }
 
 /// U⁻¹ of the unit vector of body k, divided by D, into the bodies' τ̃.
 template <class S>
-void start_column(Workspace<S>& ws, int k) noexcept {
-  auto* link = ws.udut.data();
+void Udut<S>::start_column(int k) noexcept {
+  Link* link = link_.data();
+  const Body<S>* body = tree_->bodies();
   for (int i = 0; i < k; ++i) link[i].tau = S(0);
   link[k].tau = link[k].inv_m;
   Force<S> eta = link[k].psi;
-  for (int i = k, j = ws.bodies.data()[k].parent; j >= 0; i = j, j = ws.bodies.data()[j].parent) {
-    const Body<S>& b = ws.bodies.data()[j];
+  for (int i = k, j = body[k].parent; j >= 0; i = j, j = body[j].parent) {
+    const Body<S>& b = body[j];
     eta = link[i].X.to_parent(eta);
     const S tau = -along<S>(b, eta);
     link[j].tau = tau * link[j].inv_m;
@@ -201,91 +258,76 @@ void start_column(Workspace<S>& ws, int k) noexcept {
   }
 }
 
-}  // namespace detail
-
-/// Factors M(q). They stay valid, whatever else the workspace is used for, until the next call of a
-/// function of this family that takes q.
 template <class S>
-[[nodiscard]] Status factorize(Workspace<S>& ws, VectorIn<S> q) noexcept {
-  if (const Status s = check_q<S>(ws, q); s != Status::ok) return s;
-  if (ws.has_mimic()) return Status::unsupported_joint;
-  update_joints<S>(ws, q);
-  return detail::reduce<S>(ws);
+StatusOf<S> Udut<S>::factorize(VectorIn<S> q) noexcept {
+  const StatusOf<S> status = check_and_move<S>(*tree_, q);
+  if (failed(status)) return status;
+  if (tree_->has_mimic()) return Status::unsupported_joint;
+  return merged(status, reduce());
 }
 
-/// The last factors as matrices: U, nv × nv with a unit diagonal, and the diagonal of D
-/// (Saha 1999, Eqs. 46 and 54).
 template <class S>
-[[nodiscard]] Status factors(const Workspace<S>& ws, MatrixOut<S> U, VectorOut<S> D) noexcept {
-  if (U.rows() != ws.nv() || U.cols() != ws.nv() || D.size() != ws.nv()) return Status::wrong_size;
-  if (ws.udut_status != Status::ok) return ws.udut_status;
-  const Body<S>* body = ws.bodies.data();
-  const auto* link = ws.udut.data();
+StatusOf<S> Udut<S>::factors(MatrixOut<S> U, VectorOut<S> D) const noexcept {
+  const int nv = tree_->nv();
+  if (U.rows() != nv || U.cols() != nv || D.size() != nv) return Status::wrong_size;
+  if (failed(status_)) return status_;
+  const Body<S>* body = tree_->bodies();
+  const Link* link = link_.data();
   U.setZero();
-  for (int k = 0; k < ws.nb(); ++k) {
+  for (int k = 0; k < tree_->nb(); ++k) {
     U(body[k].dof, body[k].dof) = S(1);
     D[body[k].dof] = link[k].m;
     if (body[k].parent < 0) continue;
     Force<S> psi = link[k].psi;
     for (int i = k, j = body[k].parent; j >= 0; i = j, j = body[j].parent) {
       psi = link[i].X.to_parent(psi);
-      U(body[j].dof, body[k].dof) = detail::along<S>(body[j], psi);
+      U(body[j].dof, body[k].dof) = along<S>(body[j], psi);
     }
   }
-  return Status::ok;
+  return merged(status_, result_status<S>(U));
 }
 
-/// x = M⁻¹ b in O(n) with the last factors; x may be b itself. Status::singular before the first
-/// factorisation and after one that failed.
 template <class S>
-[[nodiscard]] Status solve(Workspace<S>& ws, VectorIn<S> b, VectorOut<S> x) noexcept {
-  if (const Status s = check_v<S>(ws, b); s != Status::ok) return s;
-  if (x.size() != ws.nv()) return Status::wrong_size;
-  if (ws.udut_status != Status::ok) return ws.udut_status;
-  for (auto& l : ws.udut) l.eta = Force<S>::zero();
-  detail::sweep_to_base<S>(ws, b);
-  detail::sweep_to_tips<S>(ws, ws.nb(), x);
-  return Status::ok;
+StatusOf<S> Udut<S>::solve(VectorIn<S> b, VectorOut<S> x) noexcept {
+  if (b.size() != tree_->nv() || x.size() != tree_->nv()) return Status::wrong_size;
+  const StatusOf<S> status = merged(result_status<S>(b), status_);
+  if (failed(status)) return status;
+  for (Link& l : link_) l.eta = Force<S>::zero();
+  sweep_to_base(b);
+  sweep_to_tips(tree_->nb(), x);
+  return merged(status, result_status<S>(x));
 }
 
-/// a = M⁻¹(τ + Σ Jᵀ f_ext − C v − g), O(n) (Saha 2001, §3; the bias by Saha 1999, §5.1).
 template <class S>
-[[nodiscard]] Status forward_dynamics(Workspace<S>& ws, VectorIn<S> q, VectorIn<S> v,
-                                      VectorIn<S> tau, VectorOut<S> a) noexcept {
-  if (const Status s = check_q<S>(ws, q); s != Status::ok) return s;
-  if (const Status s = check_v<S>(ws, v); s != Status::ok) return s;
-  if (const Status s = check_v<S>(ws, tau); s != Status::ok) return s;
-  if (a.size() != ws.nv()) return Status::wrong_size;
-  if (ws.has_mimic()) return Status::unsupported_joint;
-  update_joints<S>(ws, q);
-  if (const Status s = detail::reduce<S>(ws); s != Status::ok) return s;
-  denoc::detail::wrenches<false, S>(ws, v, v);
-  for (int i = 0; i < ws.nb(); ++i) ws.udut.data()[i].eta = denoc::detail::at_origin<S>(ws, i);
-  detail::sweep_to_base<S>(ws, tau);
-  detail::sweep_to_tips<S>(ws, ws.nb(), a);
-  return Status::ok;
+StatusOf<S> Udut<S>::forward_dynamics(VectorIn<S> q, VectorIn<S> v, VectorIn<S> tau,
+                                      VectorOut<S> a) noexcept {
+  StatusOf<S> status = check_and_move<S>(*tree_, q, v, tau, a);
+  if (failed(status)) return status;
+  if (tree_->has_mimic()) return Status::unsupported_joint;
+  status = merged(status, reduce());
+  if (failed(status)) return status;
+  denoc_.bias_wrenches(v);
+  for (int i = 0; i < tree_->nb(); ++i) link_.data()[i].eta = denoc_.wrench_at_origin(i);
+  sweep_to_base(tau);
+  sweep_to_tips(tree_->nb(), a);
+  return merged(status, result_status<S>(a));
 }
 
-/// M⁻¹(q), nv × nv, both triangles, O(n²): column k is U⁻ᵀ D⁻¹ U⁻¹ e_k, where U⁻¹ e_k lives on the
-/// way from body k to the base, down to the diagonal.
 template <class S>
-[[nodiscard]] Status inverse_mass_matrix(Workspace<S>& ws, VectorIn<S> q,
-                                         MatrixOut<S> M_inv) noexcept {
-  if (const Status s = check_q<S>(ws, q); s != Status::ok) return s;
-  if (M_inv.rows() != ws.nv() || M_inv.cols() != ws.nv()) return Status::wrong_size;
-  if (ws.has_mimic()) return Status::unsupported_joint;
-  update_joints<S>(ws, q);
-  if (const Status s = detail::reduce<S>(ws); s != Status::ok) return s;
-  for (int k = 0; k < ws.nb(); ++k) {
-    detail::start_column<S>(ws, k);
-    const int dof = ws.bodies.data()[k].dof;
-    detail::sweep_to_tips<S>(ws, k + 1, M_inv.col(dof));
-    for (int i = 0; i < k; ++i) {
-      const int row = ws.bodies.data()[i].dof;
-      M_inv(dof, row) = M_inv(row, dof);
-    }
+StatusOf<S> Udut<S>::inverse_mass_matrix(VectorIn<S> q, MatrixOut<S> M_inv) noexcept {
+  StatusOf<S> status = check_and_move<S>(*tree_, q, M_inv);
+  if (failed(status)) return status;
+  if (tree_->has_mimic()) return Status::unsupported_joint;
+  status = merged(status, reduce());
+  if (failed(status)) return status;
+  const Body<S>* body = tree_->bodies();
+  for (int k = 0; k < tree_->nb(); ++k) {
+    start_column(k);
+    const int dof = body[k].dof;
+    sweep_to_tips(k + 1, M_inv.col(dof));
+    for (int i = 0; i < k; ++i) M_inv(dof, body[i].dof) = M_inv(body[i].dof, dof);
   }
-  return Status::ok;
+  return merged(status, result_status<S>(M_inv));
 }
 
-}  // namespace dynamics_core::udut
+}  // namespace dynamics_core

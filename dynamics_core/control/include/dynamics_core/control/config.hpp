@@ -7,26 +7,14 @@
 #include <limits>
 #include <map>
 #include <optional>
-#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "dynamics_core/config_error.hpp"
 #include "dynamics_core/model.hpp"
 
 namespace dynamics_core::control {
-
-/// A configuration that cannot be used. The text names the parameter, its value and the remedy.
-class ConfigError : public std::runtime_error {
- public:
-  ConfigError(const std::string& parameter, const std::string& value, const std::string& remedy)
-      : std::runtime_error(parameter + " = " + value + ": " + remedy), parameter_(parameter) {}
-  /// e.g. "gains.elbow.p"
-  [[nodiscard]] const std::string& parameter() const noexcept { return parameter_; }
-
- private:
-  std::string parameter_;
-};
 
 /// The law. e = q_d − q, ė = v_d − v.
 enum class Mode {

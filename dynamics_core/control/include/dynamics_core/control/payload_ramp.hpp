@@ -2,19 +2,12 @@
 
 /// Loads that come and go while the robot moves, without a step in the effort.
 
-#include <string>
 #include <vector>
 
 #include "dynamics_core/control/ramp.hpp"
-#include "dynamics_core/model.hpp"
-#include "dynamics_core/workspace.hpp"
+#include "dynamics_core/dynamics.hpp"
 
 namespace dynamics_core::control {
-
-/// The index of the link that is to carry this load. Throws ConfigError for a link that is unknown
-/// or does not move, and for a load that no rigid body can be. Off the real-time path.
-[[nodiscard]] int checked_payload(const Model& model, const std::string& link,
-                                  const Payload<double>& payload);
 
 /// Moves the load of each link from what it is to what it shall be. Mass, first moment and inertia
 /// about the link's origin change in proportion, so that every effort, linear in them, runs
@@ -28,8 +21,8 @@ class PayloadRamp {
   /// The load of a link (index into Model::links) becomes `target` within `duration` seconds; zero:
   /// with the next call of advance().
   [[nodiscard]] Status start(int link, const Payload<double>& target, double duration) noexcept;
-  /// Puts the loads of this moment on the robot. Returns what Workspace::set_payload does.
-  [[nodiscard]] Status advance(double step, Workspace<double>& ws) noexcept;
+  /// Puts the loads of this moment on the robot. Returns what Dynamics::set_payload does.
+  [[nodiscard]] Status advance(double step, Dynamics<double>& robot) noexcept;
   /// Are all loads what they shall be?
   [[nodiscard]] bool done() const noexcept { return moving_ == 0; }
   /// What a link carries now.

@@ -1,0 +1,314 @@
+#pragma once
+
+/// All families of algorithms, and the one place that knows which of them provides what. A new
+/// family is its own header and an entry here.
+
+#include "dynamics_core/articulated_body.hpp"
+#include "dynamics_core/cholesky.hpp"
+#include "dynamics_core/composite_body.hpp"
+#include "dynamics_core/denoc.hpp"
+#include "dynamics_core/dynamics.hpp"
+#include "dynamics_core/gibbs_appell.hpp"
+#include "dynamics_core/kinematics.hpp"
+#include "dynamics_core/newton_euler.hpp"
+#include "dynamics_core/operational_space.hpp"
+#include "dynamics_core/regressor.hpp"
+#include "dynamics_core/udut.hpp"
+
+namespace dynamics_core {
+
+/// A tree, and every family at work on it.
+template <class S>
+struct Families {
+  explicit Families(const Model& model)
+      : tree(model),
+        newton_euler(tree),
+        denoc(tree),
+        gibbs_appell(tree),
+        composite_body(tree),
+        articulated_body(tree),
+        udut(tree),
+        cholesky(tree),
+        kinematics(tree),
+        operational_space(tree),
+        regressor(tree) {}
+  Families(const Families&) = delete;
+  Families& operator=(const Families&) = delete;
+
+  Tree<S> tree;
+  NewtonEuler<S> newton_euler;
+  Denoc<S> denoc;
+  GibbsAppell<S> gibbs_appell;
+  CompositeBody<S> composite_body;
+  ArticulatedBody<S> articulated_body;
+  Udut<S> udut;
+  Cholesky<S> cholesky;
+  Kinematics<S> kinematics;
+  OperationalSpace<S> operational_space;
+  Regressor<S> regressor;
+};
+
+// --- Compiled into the library -------------------------------------------------------------------
+// A program that includes this header takes the families in double and float from there. One that
+// wants them compiled for its own processor includes the families' headers instead.
+
+// NOLINTBEGIN(bugprone-macro-parentheses)
+#define RD_FAMILIES(keyword, S)              \
+  keyword template class Tree<S>;             \
+  keyword template class NewtonEuler<S>;      \
+  keyword template class Denoc<S>;            \
+  keyword template class GibbsAppell<S>;      \
+  keyword template class CompositeBody<S>;    \
+  keyword template class ArticulatedBody<S>;  \
+  keyword template class Udut<S>;             \
+  keyword template class Cholesky<S>;         \
+  keyword template class Kinematics<S>;       \
+  keyword template class OperationalSpace<S>; \
+  keyword template class Regressor<S>;
+// NOLINTEND(bugprone-macro-parentheses)
+RD_FAMILIES(extern, double)
+RD_FAMILIES(extern, float)
+
+// --- Who provides what ---------------------------------------------------------------------------
+
+/// The function that is called for each quantity.
+template <class S>
+struct Dynamics<S>::Choice {
+  using F = Families<S>;
+  using In = VectorIn<S>;
+  using Out = VectorOut<S>;
+  using Matrix = MatrixOut<S>;
+  using Result = StatusOf<S>;
+
+  Result (*inverse_dynamics)(F&, In, In, In, Out&) noexcept;
+  Result (*bias)(F&, In, In, Out&) noexcept;
+  Result (*velocity_effort)(F&, In, In, Out&) noexcept;
+  Result (*gravity)(F&, In, Out&) noexcept;
+  Result (*mass_matrix)(F&, In, Matrix&) noexcept;
+  Result (*coriolis)(F&, In, In, Matrix&) noexcept;
+  Result (*forward_dynamics)(F&, In, In, In, Out&) noexcept;
+  Result (*inverse_mass_matrix)(F&, In, Matrix&) noexcept;
+
+  /// A member function of a family as a plain function.
+  template <auto family, auto function, class... Arguments>
+  [[nodiscard]] static Result call(F& families, Arguments... arguments) noexcept {
+    return ((families.*family).*function)(arguments...);
+  }
+  template <auto family, auto function>
+  [[nodiscard]] static constexpr auto in_in_in_out() noexcept {
+    return &call<family, function, In, In, In, Out&>;
+  }
+  template <auto family, auto function>
+  [[nodiscard]] static constexpr auto in_in_out() noexcept {
+    return &call<family, function, In, In, Out&>;
+  }
+  template <auto family, auto function>
+  [[nodiscard]] static constexpr auto in_in_matrix() noexcept {
+    return &call<family, function, In, In, Matrix&>;
+  }
+  template <auto family, auto function>
+  [[nodiscard]] static constexpr auto in_matrix() noexcept {
+    return &call<family, function, In, Matrix&>;
+  }
+
+  /// The best for a robot: in O(n) where its joints allow it. Mimic joints make coordinates share
+  /// bodies; then the inverses go through M.
+  explicit Choice(const Tree<S>& tree) noexcept {
+    take_gibbs_appell_efforts();
+    gravity = &call<&F::newton_euler, &NewtonEuler<S>::gravity, In, Out&>;
+    mass_matrix = in_matrix<&F::composite_body, &CompositeBody<S>::mass_matrix>();
+    coriolis = in_in_matrix<&F::denoc, &Denoc<S>::coriolis>();
+    if (tree.has_mimic()) {
+      take_cholesky();
+    } else {
+      take_articulated_body();
+      take_udut_inverse();
+    }
+  }
+
+  /// What the family provides instead.
+  void take(Method method) noexcept {
+    switch (method) {
+      case Method::newton_euler:
+        inverse_dynamics = in_in_in_out<&F::newton_euler, &NewtonEuler<S>::inverse_dynamics>();
+        bias = in_in_out<&F::newton_euler, &NewtonEuler<S>::bias>();
+        velocity_effort = in_in_out<&F::newton_euler, &NewtonEuler<S>::velocity_effort>();
+        return;
+      case Method::denoc:
+        inverse_dynamics = in_in_in_out<&F::denoc, &Denoc<S>::inverse_dynamics>();
+        mass_matrix = in_matrix<&F::denoc, &Denoc<S>::mass_matrix>();
+        coriolis = in_in_matrix<&F::denoc, &Denoc<S>::coriolis>();
+        return;
+      case Method::gibbs_appell:
+        take_gibbs_appell_efforts();
+        mass_matrix = in_matrix<&F::gibbs_appell, &GibbsAppell<S>::mass_matrix>();
+        forward_dynamics = in_in_in_out<&F::gibbs_appell, &GibbsAppell<S>::forward_dynamics>();
+        return;
+      case Method::composite_body:
+        mass_matrix = in_matrix<&F::composite_body, &CompositeBody<S>::mass_matrix>();
+        return;
+      case Method::articulated_body: take_articulated_body(); return;
+      case Method::udut:
+        forward_dynamics = in_in_in_out<&F::udut, &Udut<S>::forward_dynamics>();
+        take_udut_inverse();
+        return;
+      case Method::cholesky: take_cholesky(); return;
+    }
+  }
+
+  void take_gibbs_appell_efforts() noexcept {
+    inverse_dynamics = in_in_in_out<&F::gibbs_appell, &GibbsAppell<S>::inverse_dynamics>();
+    bias = in_in_out<&F::gibbs_appell, &GibbsAppell<S>::bias>();
+    velocity_effort = in_in_out<&F::gibbs_appell, &GibbsAppell<S>::velocity_effort>();
+  }
+  void take_articulated_body() noexcept {
+    forward_dynamics =
+        in_in_in_out<&F::articulated_body, &ArticulatedBody<S>::forward_dynamics>();
+  }
+  void take_udut_inverse() noexcept {
+    inverse_mass_matrix = in_matrix<&F::udut, &Udut<S>::inverse_mass_matrix>();
+  }
+  void take_cholesky() noexcept {
+    constexpr Result (Cholesky<S>::*forward)(In, In, In, Out) noexcept =
+        &Cholesky<S>::forward_dynamics;
+    forward_dynamics = in_in_in_out<&F::cholesky, forward>();
+    inverse_mass_matrix = in_matrix<&F::cholesky, &Cholesky<S>::inverse_mass_matrix>();
+  }
+};
+
+// --- The face ------------------------------------------------------------------------------------
+
+template <class S>
+struct Dynamics<S>::Parts {
+  explicit Parts(const Model& model) : families(model), choice(families.tree) {}
+  Families<S> families;
+  Choice choice;
+};
+
+template <class S>
+Dynamics<S>::Dynamics(const Model& model) : parts_(std::make_unique<Parts>(model)) {}
+template <class S>
+Dynamics<S>::Dynamics(const Model& model, Method method) : Dynamics(model) {
+  use(method);
+}
+template <class S>
+Dynamics<S>::Dynamics(Dynamics&&) noexcept = default;
+template <class S>
+Dynamics<S>& Dynamics<S>::operator=(Dynamics&&) noexcept = default;
+template <class S>
+Dynamics<S>::~Dynamics() = default;
+
+template <class S>
+int Dynamics<S>::nq() const noexcept {
+  return tree().nq();
+}
+template <class S>
+int Dynamics<S>::nv() const noexcept {
+  return tree().nv();
+}
+template <class S>
+void Dynamics<S>::use(std::optional<Method> method) noexcept {
+  parts_->choice = Choice(tree());
+  if (method) parts_->choice.take(*method);
+}
+
+template <class S>
+StatusOf<S> Dynamics<S>::inverse_dynamics(VectorIn<S> q, VectorIn<S> v, VectorIn<S> a,
+                                          VectorOut<S> tau) noexcept {
+  return parts_->choice.inverse_dynamics(parts_->families, q, v, a, tau);
+}
+template <class S>
+StatusOf<S> Dynamics<S>::forward_dynamics(VectorIn<S> q, VectorIn<S> v, VectorIn<S> tau,
+                                          VectorOut<S> a) noexcept {
+  return parts_->choice.forward_dynamics(parts_->families, q, v, tau, a);
+}
+template <class S>
+StatusOf<S> Dynamics<S>::forward_dynamics(VectorIn<S> q, VectorIn<S> v, VectorIn<S> tau,
+                                          const std::vector<int>& held, VectorOut<S> a) noexcept {
+  return parts_->families.cholesky.forward_dynamics(q, v, tau, held, a);
+}
+template <class S>
+StatusOf<S> Dynamics<S>::bias(VectorIn<S> q, VectorIn<S> v, VectorOut<S> tau) noexcept {
+  return parts_->choice.bias(parts_->families, q, v, tau);
+}
+template <class S>
+StatusOf<S> Dynamics<S>::velocity_effort(VectorIn<S> q, VectorIn<S> v, VectorOut<S> tau) noexcept {
+  return parts_->choice.velocity_effort(parts_->families, q, v, tau);
+}
+template <class S>
+StatusOf<S> Dynamics<S>::gravity(VectorIn<S> q, VectorOut<S> tau) noexcept {
+  return parts_->choice.gravity(parts_->families, q, tau);
+}
+template <class S>
+StatusOf<S> Dynamics<S>::mass_matrix(VectorIn<S> q, MatrixOut<S> M) noexcept {
+  return parts_->choice.mass_matrix(parts_->families, q, M);
+}
+template <class S>
+StatusOf<S> Dynamics<S>::inverse_mass_matrix(VectorIn<S> q, MatrixOut<S> inverse) noexcept {
+  return parts_->choice.inverse_mass_matrix(parts_->families, q, inverse);
+}
+template <class S>
+StatusOf<S> Dynamics<S>::coriolis(VectorIn<S> q, VectorIn<S> v, MatrixOut<S> C) noexcept {
+  return parts_->choice.coriolis(parts_->families, q, v, C);
+}
+template <class S>
+StatusOf<S> Dynamics<S>::coriolis_christoffel(VectorIn<S> q, VectorIn<S> v,
+                                              MatrixOut<S> C) noexcept {
+  return parts_->families.denoc.coriolis_christoffel(q, v, C);
+}
+
+template <class S>
+StatusOf<S> Dynamics<S>::set_gravity(const Vec3<S>& g) noexcept {
+  return tree().set_gravity(g);
+}
+template <class S>
+Vec3<S> Dynamics<S>::gravity() const noexcept {
+  return tree().gravity();
+}
+template <class S>
+Status Dynamics<S>::set_payload(int link, const Payload<S>& payload) noexcept {
+  return tree().set_payload(link, payload);
+}
+template <class S>
+Status Dynamics<S>::set_rotor_inertia(int dof, const S& inertia) noexcept {
+  return tree().set_rotor_inertia(dof, inertia);
+}
+template <class S>
+S Dynamics<S>::rotor_inertia(int dof) const noexcept {
+  return tree().rotor_inertia(dof);
+}
+template <class S>
+Status Dynamics<S>::add_external_force(int link, const Force<S>& F_L) noexcept {
+  return tree().add_external_force(link, F_L);
+}
+template <class S>
+void Dynamics<S>::clear_external_forces() noexcept {
+  tree().clear_external_forces();
+}
+
+template <class S>
+Kinematics<S>& Dynamics<S>::kinematics() noexcept {
+  return parts_->families.kinematics;
+}
+template <class S>
+const Kinematics<S>& Dynamics<S>::kinematics() const noexcept {
+  return parts_->families.kinematics;
+}
+template <class S>
+OperationalSpace<S>& Dynamics<S>::operational_space() noexcept {
+  return parts_->families.operational_space;
+}
+template <class S>
+Regressor<S>& Dynamics<S>::regressor() noexcept {
+  return parts_->families.regressor;
+}
+template <class S>
+Tree<S>& Dynamics<S>::tree() noexcept {
+  return parts_->families.tree;
+}
+template <class S>
+const Tree<S>& Dynamics<S>::tree() const noexcept {
+  return parts_->families.tree;
+}
+
+}  // namespace dynamics_core

@@ -1,0 +1,55 @@
+#pragma once
+
+/// From the bodies to the coordinates: where several bodies share a coordinate (mimic joints) their
+/// parts add up.
+
+#include "dynamics_core/tree.hpp"
+
+namespace dynamics_core {
+
+/// A body's part in an effort. Results must have been set to zero before.
+template <class S>
+RD_INLINE void add_effort(const Body<S>& b, const S& effort, VectorOut<S>& tau) noexcept {
+  if (b.shared)
+    tau[b.dof] += b.multiplier * effort;
+  else
+    tau[b.dof] = effort;
+}
+
+/// The element that joins two bodies, in a symmetric matrix that has been set to zero before.
+template <class S>
+RD_INLINE void add_symmetric(const Body<S>& bi, const Body<S>& bj, const S& h,
+                             MatrixOut<S>& M) noexcept {
+  if (bi.shared || bj.shared) {
+    const S x = bi.multiplier * bj.multiplier * h;
+    M(bi.dof, bj.dof) += x;
+    if (&bi != &bj) M(bj.dof, bi.dof) += x;
+    return;
+  }
+  M(bi.dof, bj.dof) = h;
+  M(bj.dof, bi.dof) = h;
+}
+
+/// The element (row, column) of a matrix that is not symmetric.
+template <class S>
+RD_INLINE void add_element(const Body<S>& row, const Body<S>& column, const S& x,
+                           MatrixOut<S>& C) noexcept {
+  if (row.shared || column.shared)
+    C(row.dof, column.dof) += row.multiplier * column.multiplier * x;
+  else
+    C(row.dof, column.dof) = x;
+}
+
+/// What a mass matrix (or its inverse) is worth. The diagonal tells: |M_ij| ≤ √(M_ii M_jj), and
+/// every product that an element of a row is made of is part of a sum on the diagonal.
+template <class S>
+[[nodiscard]] RD_INLINE StatusOf<S> diagonal_status(const MatrixOut<S>& M) noexcept {
+  const S zero(0);
+  S sum(0);
+  const S* m = M.data();
+  const Eigen::Index step = M.outerStride() + 1;
+  for (Eigen::Index i = 0; i < M.rows(); ++i, m += step) sum += *m * zero;
+  return finite_status<S>(sum);
+}
+
+}  // namespace dynamics_core
