@@ -52,13 +52,14 @@
 #include <set>
 
 #include "dynamics_core/load.hpp"
+#include "dynamics_core/text.hpp"
 #include "load_common.hpp"
 
 namespace dynamics_core {
 namespace {
 
-using detail::parse_number;
-using detail::quoted;
+using text::parse_number;
+using text::quoted;
 
 constexpr double pi = 3.14159265358979323846;
 
@@ -132,9 +133,8 @@ class DhReader {
     for (const auto& entry : map) {
       const std::string key = entry.first.IsScalar() ? entry.first.Scalar() : "";
       if (known.count(key) == 0) {
-        std::string names;
-        for (const std::string& name : known) names += (names.empty() ? "" : ", ") + name;
-        refuse(owner, entry.first, "unknown key " + quoted(key), "known here are " + names);
+        refuse(owner, entry.first, "unknown key " + quoted(key),
+               "known here are " + text::joined(known));
       }
       if (!seen.insert(key).second) {
         refuse(owner, entry.first, "key " + quoted(key) + " is given twice", "remove one");

@@ -7,13 +7,14 @@
 #include <set>
 
 #include "dynamics_core/loops.hpp"
+#include "dynamics_core/text.hpp"
 #include "load_common.hpp"
 
 namespace dynamics_core {
 
 namespace {
 
-using detail::quoted;
+using text::quoted;
 
 constexpr std::array<LoopType, 7> all_types = {
     LoopType::fixed,     LoopType::revolute,  LoopType::prismatic, LoopType::cylindrical,
@@ -61,9 +62,8 @@ class LoopReader {
     for (const auto& entry : map) {
       const std::string key = entry.first.IsScalar() ? entry.first.Scalar() : "";
       if (known.count(key) == 0) {
-        std::string names;
-        for (const std::string& name : known) names += (names.empty() ? "" : ", ") + name;
-        refuse(owner, entry.first, "unknown key " + quoted(key), "known here are " + names);
+        refuse(owner, entry.first, "unknown key " + quoted(key),
+               "known here are " + text::joined(known));
       }
       if (!seen.insert(key).second)
         refuse(owner, entry.first, "key " + quoted(key) + " is given twice", "remove one");
@@ -88,8 +88,8 @@ class LoopReader {
     Eigen::Vector3d out;
     for (std::size_t i = 0; i < 3; ++i) {
       const std::string value = node[i].IsScalar() ? node[i].Scalar() : "";
-      const std::optional<double> x = detail::parse_number(value);
-      if (!x || !std::isfinite(*x))
+      const std::optional<double> x = text::parse_finite(value);
+      if (!x)
         refuse(owner, node, std::string(key) + " holds " + quoted(value) + ", no finite number",
                "write a number such as 0.25");
       out[static_cast<Eigen::Index>(i)] = *x;

@@ -24,13 +24,14 @@
 #include <unordered_map>
 
 #include "dynamics_core/load.hpp"
+#include "dynamics_core/text.hpp"
 #include "load_common.hpp"
 
 namespace dynamics_core {
 namespace {
 
-using detail::parse_number;
-using detail::quoted;
+using text::parse_number;
+using text::quoted;
 using tinyxml2::XMLElement;
 
 /// urdfdom reads no infinity; the largest double stands for it in the clean document.
@@ -43,7 +44,7 @@ constexpr std::array<JointType, 6> joint_types = {JointType::revolute,  JointTyp
 
 /// How messages show the place of a value.
 std::string tag(const XMLElement& element, const char* attribute, std::string_view value) {
-  return "<" + std::string(element.Name()) + " " + attribute + "=\"" + detail::shortened(value) +
+  return "<" + std::string(element.Name()) + " " + attribute + "=\"" + text::shortened(value) +
          "\">";
 }
 
@@ -203,7 +204,7 @@ class UrdfReader {
   // --- Numbers -----------------------------------------------------------------------------------
 
   void check_number(const std::string& owner, const std::string& where,
-                    std::string_view word) const {
+                    const std::string& word) const {
     const std::optional<double> value = parse_number(word);
     if (!value) {
       const bool comma = word.find(',') != word.npos;
@@ -231,7 +232,7 @@ class UrdfReader {
     for (std::size_t begin = text.find_first_not_of(space), end; begin != text.npos;
          begin = text.find_first_not_of(space, end)) {
       end = std::min(text.find_first_of(space, begin), text.size());
-      check_number(owner, where, std::string_view(text).substr(begin, end - begin));
+      check_number(owner, where, text.substr(begin, end - begin));
       clean += (found++ == 0 ? "" : " ") + text.substr(begin, end - begin);
     }
     if (found != count) {

@@ -4,14 +4,15 @@
 #include <unordered_map>
 
 #include "dynamics_core/description.hpp"
+#include "dynamics_core/text.hpp"
 #include "load_common.hpp"
 
 namespace dynamics_core {
 namespace {
 
-using detail::quoted;
-using detail::to_short_text;
-using detail::to_text;
+using text::quoted;
+using text::to_short_text;
+using text::to_text;
 
 /// Below this, numbers that ought to be equal differ by rounding only.
 constexpr double tolerance = 1e-9;

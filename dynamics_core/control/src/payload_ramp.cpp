@@ -1,10 +1,11 @@
 #include "dynamics_core/control/payload_ramp.hpp"
 
 #include <Eigen/Eigenvalues>
+#include <array>
 #include <cmath>
-#include <sstream>
 
 #include "dynamics_core/control/config.hpp"
+#include "dynamics_core/text.hpp"
 
 namespace dynamics_core::control {
 
@@ -12,10 +13,7 @@ namespace {
 
 template <class... Numbers>
 [[nodiscard]] std::string text(Numbers... numbers) {
-  std::ostringstream out;
-  const char* separator = "";
-  ((out << separator << numbers, separator = " "), ...);
-  return out.str();
+  return text::joined(std::array{text::to_short_text(numbers)...}, " ");
 }
 
 /// The principal moments of a rigid body are not negative, and none exceeds the sum of the others.
