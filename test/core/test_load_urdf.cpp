@@ -558,6 +558,17 @@ TEST(LoadUrdfOutput, IsRestored) {
   EXPECT_EQ(console_bridge::getOutputHandler(), before);
 }
 
+TEST(LoadUrdfOutput, StaysSilentOverWhatUrdfdomWouldRefuse) {
+  testing::internal::CaptureStderr();
+  testing::internal::CaptureStdout();
+  (void)small_with(R"(<limit lower="-1" upper="1" effort="10" velocity="3"/>)", "");
+  (void)small_with(R"( effort="10" velocity="3")", "");
+  (void)small_with(R"(<dynamics damping="0.5" friction="0.25"/>)", "<dynamics/>");
+  (void)small_with("</link>", "<visual/></link>");
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+  EXPECT_EQ(testing::internal::GetCapturedStdout(), "");
+}
+
 TEST(LoadUrdfOutput, IsRestoredAfterManyThreads) {
   console_bridge::OutputHandler* const before = console_bridge::getOutputHandler();
   std::array<std::thread, 4> threads;
