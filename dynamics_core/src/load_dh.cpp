@@ -54,10 +54,12 @@
 #include "dynamics_core/load.hpp"
 #include "dynamics_core/text.hpp"
 #include "load_common.hpp"
+#include "snap.hpp"
 
 namespace dynamics_core {
 namespace {
 
+using detail::snap;
 using text::parse_number;
 using text::quoted;
 
@@ -78,20 +80,12 @@ std::optional<double> parse_multiple_of_pi(const std::string& text) {
   return *factor * pi / *divisor;
 }
 
-/// Right angles give exact zeros and ones, which later stages make use of.
-double exact(double sine_or_cosine) {
-  for (const double value : {-1.0, 0.0, 1.0}) {
-    if (std::abs(sine_or_cosine - value) < 4e-16) return value;
-  }
-  return sine_or_cosine;
-}
-
 /// Frame i+1 in frame i.
 Pose<double> dh_pose(double a, double b, double alpha, double theta) {
-  const double ct = exact(std::cos(theta));
-  const double st = exact(std::sin(theta));
-  const double ca = exact(std::cos(alpha));
-  const double sa = exact(std::sin(alpha));
+  const double ct = snap(std::cos(theta));
+  const double st = snap(std::sin(theta));
+  const double ca = snap(std::cos(alpha));
+  const double sa = snap(std::sin(alpha));
   Pose<double> pose;
   pose.R << ct, -ca * st, sa * st,  //
       st, ca * ct, -sa * ct,        //
