@@ -32,9 +32,9 @@
 /// from Z_{i−1} to Z_i, and O_i its foot on Z_i. Then
 ///
 ///     a_i      distance of Z_i and Z_{i+1}
-///     b_i      the Z_i coordinate of the foot of X_{i+1} on Z_i   (the variable of a prismatic
-///     joint) alpha_i  angle from Z_i to Z_{i+1} about X_{i+1} theta_i  angle from X_i to X_{i+1}
-///     about Z_i                (the variable of a revolute joint)
+///     b_i      Z_i coordinate of the foot of X_{i+1} on Z_i  (the variable of a prismatic joint)
+///     alpha_i  angle from Z_i to Z_{i+1} about X_{i+1}
+///     theta_i  angle from X_i to X_{i+1} about Z_i           (the variable of a revolute joint)
 ///
 /// so that the pose of frame i+1 in frame i is Rz(theta_i) T(0, 0, b_i) T(a_i, 0, 0) Rx(alpha_i).
 ///

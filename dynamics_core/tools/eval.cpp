@@ -77,8 +77,7 @@ class Evaluator {
     }
   }
 
-  // --- results
-  // ------------------------------------------------------------------------------------
+  // --- results -----------------------------------------------------------------------------------
 
   [[nodiscard]] static Record number(double x) {
     if (!std::isfinite(x)) throw LineError("not finite; the input is too large");
