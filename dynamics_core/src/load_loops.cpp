@@ -25,12 +25,9 @@ constexpr std::array<LoopType, 7> all_types = {
 }
 
 [[nodiscard]] std::string type_names() {
-  std::string names;
-  for (const LoopType type : all_types) {
-    names += type == all_types.front() ? "" : type == all_types.back() ? " or " : ", ";
-    names += to_string(type);
-  }
-  return names;
+  std::vector<std::string> names;
+  for (const LoopType type : all_types) names.emplace_back(to_string(type));
+  return text::alternatives(names);
 }
 
 class LoopReader {

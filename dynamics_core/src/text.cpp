@@ -81,6 +81,13 @@ std::string shortened(std::string_view text) {
 
 std::string quoted(const std::string& text) { return "'" + shortened(text) + "'"; }
 
+std::string alternatives(std::vector<std::string> names) {
+  if (names.size() < 2) return joined(names);
+  const std::string last = names.back();
+  names.pop_back();
+  return joined(names) + " or " + last;
+}
+
 std::string quoted_list(const std::vector<std::string>& names, std::string_view separator,
                         std::size_t most) {
   std::vector<std::string> shown;

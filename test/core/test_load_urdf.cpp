@@ -332,6 +332,9 @@ TEST(LoadUrdfRefuses, NamelessElements) {
 TEST(LoadUrdfRefuses, UnknownTypes) {
   EXPECT_THAT(error_with(R"(type="revolute")", R"(type="revolut")"),
               HasSubstr("joint 'elbow': unknown type 'revolut'; use revolute"));
+  EXPECT_THAT(error_with(R"(type="revolute")", R"(type="helical")"),
+              HasSubstr("joint 'elbow': unknown type 'helical'; use revolute"))
+      << "URDF has no screws";
   EXPECT_THAT(error_with(R"( type="revolute")", ""),
               HasSubstr("joint 'elbow': <joint> has no type"));
 }

@@ -111,6 +111,12 @@ TEST(Text, Joins) {
   EXPECT_EQ(joined(std::vector<std::string>{}), "");
 }
 
+TEST(Text, OffersAlternatives) {
+  EXPECT_EQ(alternatives({"a", "b", "c"}), "a, b or c");
+  EXPECT_EQ(alternatives({"a", "b"}), "a or b");
+  EXPECT_EQ(alternatives({"a"}), "a");
+}
+
 TEST(Text, ListsNames) {
   const std::vector<std::string> names = {"a", "b", "c"};
   EXPECT_EQ(quoted_list(names), "'a', 'b', 'c'");

@@ -48,7 +48,9 @@ template <class Integer>
 /// One after another, for anything that holds strings.
 template <class Strings>
 [[nodiscard]] std::string joined(const Strings& strings, std::string_view separator = ", ");
-/// The same, each in quotes; "…" stands for those beyond the first `most`.
+/// "a, b or c"
+[[nodiscard]] std::string alternatives(std::vector<std::string> names);
+/// One after another, each in quotes; "…" stands for those beyond the first `most`.
 [[nodiscard]] std::string quoted_list(const std::vector<std::string>& names,
                                       std::string_view separator = ", ",
                                       std::size_t most = std::numeric_limits<std::size_t>::max());
