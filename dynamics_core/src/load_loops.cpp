@@ -26,6 +26,7 @@ constexpr std::array<LoopType, 7> all_types = {
 
 [[nodiscard]] std::string type_names() {
   std::vector<std::string> names;
+  names.reserve(all_types.size());
   for (const LoopType type : all_types) names.emplace_back(to_string(type));
   return text::alternatives(names);
 }

@@ -158,6 +158,7 @@ std::optional<Method> parse_method(const std::string& name) {
   const std::optional<Method> method = find_method(name);
   if (method) return method;
   std::vector<std::string> known;
+  known.reserve(all_methods.size());
   for (const Method m : all_methods) known.emplace_back(to_string(m));
   throw UsageError("--method: unknown method '" + name + "'; known are " + text::joined(known));
 }
