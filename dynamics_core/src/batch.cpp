@@ -11,16 +11,16 @@
 #include "dynamics_core/kinematics.hpp"
 #include "dynamics_core/methods.hpp"
 #include "dynamics_core/regressor.hpp"
-#include "load_common.hpp"
+#include "dynamics_core/text.hpp"
 
 namespace dynamics_core {
 
 namespace {
 
-using detail::quoted;
 using Eigen::Index;
 using Eigen::MatrixXd;
 using Eigen::VectorXd;
+using text::quoted;
 
 /// One result among many, where it goes.
 using Out = Eigen::Map<Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>>;

@@ -1,15 +1,18 @@
 #include <algorithm>
 
 #include "dynamics_core/description.hpp"
+#include "dynamics_core/text.hpp"
 
 namespace dynamics_core {
 
 namespace {
 
+using text::quoted;
+
 void require_link(const RobotDescription& description, const std::string& name) {
   for (const LinkDescription& link : description.links)
     if (link.name == name) return;
-  throw ModelError(description.source, "link '" + name + "'", "the robot has no such link",
+  throw ModelError(description.source, "link " + quoted(name), "the robot has no such link",
                    "name one of its links");
 }
 
@@ -32,8 +35,8 @@ std::vector<std::string> chain_joints(const RobotDescription& description, const
     const JointDescription* joint = joint_above(description, link);
     if (joint == nullptr && root.empty()) break;
     if (joint == nullptr || steps > description.joints.size())
-      throw ModelError(description.source, "link '" + tip + "'",
-                       "is not moved by the joints below '" + root + "'",
+      throw ModelError(description.source, "link " + quoted(tip),
+                       "is not moved by the joints below " + quoted(root),
                        "name a tip that hangs on the root");
     if (joint->type != JointType::fixed && !joint->mimic) names.push_back(joint->name);
     link = joint->parent;

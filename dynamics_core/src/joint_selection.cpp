@@ -3,14 +3,14 @@
 #include <cmath>
 #include <unordered_set>
 
-#include "load_common.hpp"
+#include "dynamics_core/text.hpp"
 
 namespace dynamics_core {
 
 namespace {
 
-using detail::quoted;
-using detail::to_text;
+using text::quoted;
+using text::to_text;
 
 /// Why a name is not that of a joint with one degree of freedom, and what to do about it.
 [[nodiscard]] std::string refusal(const Model& model, const std::string& name) {
@@ -21,9 +21,7 @@ using detail::to_text;
     return start + " is " + to_string(model.joints[static_cast<std::size_t>(joint)].type) +
            " and stays at its neutral position; leave it out";
   }
-  std::string known;
-  for (const std::string& other : select_joints(model).names)
-    known += (known.empty() ? "" : ", ") + other;
+  const std::string known = text::joined(select_joints(model).names);
   return start + " is not a moving joint of robot " + quoted(model.name) + "; its joints are " +
          (known.empty() ? "none" : known);
 }

@@ -1,36 +1,23 @@
 #include "load_common.hpp"
 
-#include <array>
 #include <cerrno>
-#include <charconv>
 #include <cstring>
 #include <fstream>
 #include <limits>
 #include <unordered_map>
 
 #include "dynamics_core/load.hpp"
+#include "dynamics_core/text.hpp"
 
 namespace dynamics_core {
 namespace detail {
 namespace {
 
-template <class... Format>
-std::string format(double value, Format... how) {
-  std::array<char, 32> buffer{};
-  const auto end = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value, how...).ptr;
-  return {buffer.data(), end};
-}
+using text::quoted;
+using text::quoted_list;
 
 /// Lists of names grow as large as the file that holds them; messages do not.
 constexpr std::size_t max_listed = 6;
-
-std::string list(const std::vector<std::string>& names, const char* separator) {
-  std::string text;
-  for (std::size_t i = 0; i < names.size() && i < max_listed; ++i) {
-    text += (i == 0 ? "" : separator) + quoted(names[i]);
-  }
-  return names.size() > max_listed ? text + separator + "…" : text;
-}
 
 using Index = std::unordered_map<std::string, std::size_t>;
 
@@ -105,7 +92,7 @@ Parents find_parents(const RobotDescription& description, const Index& links) {
     next = parents.link[next];
   } while (next != link && loop.size() <= max_listed);
   throw ModelError(description.source, "link " + quoted(loop.front()),
-                   "is its own ancestor (" + list(loop, " under ") + ")" + where,
+                   "is its own ancestor (" + quoted_list(loop, " under ", max_listed) + ")" + where,
                    "remove one joint of the loop");
 }
 
@@ -120,7 +107,8 @@ std::size_t find_root(const RobotDescription& description, const Parents& parent
   if (roots.empty()) throw_loop(description, parents, 0, "; no link is the root");
   if (roots.size() > 1) {
     throw ModelError(description.source, "robot",
-                     "has " + std::to_string(roots.size()) + " root links, " + list(roots, ", "),
+                     "has " + std::to_string(roots.size()) + " root links, " +
+                         quoted_list(roots, ", ", max_listed),
                      "connect all but one with joints, or remove them");
   }
   return root;
@@ -147,32 +135,6 @@ void check_connected(const RobotDescription& description, const Parents& parents
 }
 
 }  // namespace
-
-std::string to_text(double value) { return format(value); }
-
-std::string to_short_text(double value) { return format(value, std::chars_format::general, 6); }
-
-std::string shortened(std::string_view text) {
-  constexpr std::size_t longest = 80;
-  if (text.size() <= longest) return std::string(text);
-  std::size_t cut = longest;
-  while (cut > 0 && (static_cast<unsigned char>(text[cut]) & 0xC0U) == 0x80U) --cut;  // UTF-8
-  return std::string(text.substr(0, cut)) + "…";
-}
-
-std::string quoted(std::string_view text) { return "'" + shortened(text) + "'"; }
-
-std::optional<double> parse_number(std::string_view text) {
-  if (text.size() > 1 && text[0] == '+' && text[1] != '-') text.remove_prefix(1);
-  double value = 0.0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error == std::errc::invalid_argument || end != text.data() + text.size()) return std::nullopt;
-  if (error == std::errc::result_out_of_range) {
-    const bool tiny = text.find("e-") != text.npos || text.find("E-") != text.npos;
-    return tiny ? 0.0 : std::numeric_limits<double>::infinity();
-  }
-  return value;
-}
 
 void check_size(const std::string& text, const std::string& source) {
   if (text.size() > max_bytes) {

@@ -5,16 +5,19 @@
 ///     name: example
 ///     convention: saha          # the only one, and the default
 ///     angles: degrees           # or radians, the default; of alpha, theta and the position limits
-///                               # of revolute joints. Radians may be written as pi/2, -3*pi/4 …
+///                               # of all but prismatic joints. Radians may be written as pi/2,
+///                               # -3*pi/4 …
 ///     gravity: [0, 0, -9.81]    # m/s², in frame 1
 ///     joints:                   # a serial chain, from the base to the tip
 ///       - name: waist           # default: joint1, joint2, …
 ///         link: trunk           # default: link1, link2, …; the base is "base"
-///         type: revolute        # or prismatic; needed
+///         type: revolute        # or prismatic or helical; needed
 ///         a: 0                  # m, default 0
-///         b: 0.2                # m, default 0; prismatic: at q = 0
+///         b: 0.2                # m, default 0; prismatic and helical: at q = 0
 ///         alpha: -90            # default 0
-///         theta: 0              # default 0; revolute: at q = 0
+///         theta: 0              # default 0; revolute and helical: at q = 0
+///         pitch: 0.002          # m/rad, whatever the unit of angles; helical joints need it,
+///                               # others have none
 ///         mass: 9               # kg; a link without has no inertial
 ///         r: [0, -0.1, 0]       # m, from the mass centre to the origin of frame i+1; or, the
 ///                               # other way round, com: [0, 0.1, 0]. Default 0
@@ -32,11 +35,12 @@
 /// from Z_{i−1} to Z_i, and O_i its foot on Z_i. Then
 ///
 ///     a_i      distance of Z_i and Z_{i+1}
-///     b_i      the Z_i coordinate of the foot of X_{i+1} on Z_i   (the variable of a prismatic
-///     joint) alpha_i  angle from Z_i to Z_{i+1} about X_{i+1} theta_i  angle from X_i to X_{i+1}
-///     about Z_i                (the variable of a revolute joint)
+///     b_i      Z_i coordinate of the foot of X_{i+1} on Z_i  (the variable of a prismatic joint)
+///     alpha_i  angle from Z_i to Z_{i+1} about X_{i+1}
+///     theta_i  angle from X_i to X_{i+1} about Z_i           (the variable of a revolute joint)
 ///
 /// so that the pose of frame i+1 in frame i is Rz(theta_i) T(0, 0, b_i) T(a_i, 0, 0) Rx(alpha_i).
+/// A helical joint, which is not in the paper, adds its coordinate q to theta_i and pitch q to b_i.
 ///
 /// A link of the resulting description has its DH frame for its frame: the base frame 1, link #i
 /// frame i+1, in which the table gives r_i and I_i. A joint of a description turns about an axis
@@ -52,13 +56,16 @@
 #include <set>
 
 #include "dynamics_core/load.hpp"
+#include "dynamics_core/text.hpp"
 #include "load_common.hpp"
+#include "snap.hpp"
 
 namespace dynamics_core {
 namespace {
 
-using detail::parse_number;
-using detail::quoted;
+using detail::snap;
+using text::parse_number;
+using text::quoted;
 
 constexpr double pi = 3.14159265358979323846;
 
@@ -77,20 +84,12 @@ std::optional<double> parse_multiple_of_pi(const std::string& text) {
   return *factor * pi / *divisor;
 }
 
-/// Right angles give exact zeros and ones, which later stages make use of.
-double exact(double sine_or_cosine) {
-  for (const double value : {-1.0, 0.0, 1.0}) {
-    if (std::abs(sine_or_cosine - value) < 4e-16) return value;
-  }
-  return sine_or_cosine;
-}
-
 /// Frame i+1 in frame i.
 Pose<double> dh_pose(double a, double b, double alpha, double theta) {
-  const double ct = exact(std::cos(theta));
-  const double st = exact(std::sin(theta));
-  const double ca = exact(std::cos(alpha));
-  const double sa = exact(std::sin(alpha));
+  const double ct = snap(std::cos(theta));
+  const double st = snap(std::sin(theta));
+  const double ca = snap(std::cos(alpha));
+  const double sa = snap(std::sin(alpha));
   Pose<double> pose;
   pose.R << ct, -ca * st, sa * st,  //
       st, ca * ct, -sa * ct,        //
@@ -132,9 +131,8 @@ class DhReader {
     for (const auto& entry : map) {
       const std::string key = entry.first.IsScalar() ? entry.first.Scalar() : "";
       if (known.count(key) == 0) {
-        std::string names;
-        for (const std::string& name : known) names += (names.empty() ? "" : ", ") + name;
-        refuse(owner, entry.first, "unknown key " + quoted(key), "known here are " + names);
+        refuse(owner, entry.first, "unknown key " + quoted(key),
+               "known here are " + text::joined(known));
       }
       if (!seen.insert(key).second) {
         refuse(owner, entry.first, "key " + quoted(key) + " is given twice", "remove one");
@@ -211,16 +209,16 @@ class DhReader {
                  std::string& value) const {
     if (const YAML::Node node = map[key]) value = scalar(owner, node, key);
   }
-  /// A text that must be one of two; true: the second.
-  bool read_choice(const std::string& owner, const YAML::Node& map, const char* key,
-                   const std::string& first, const std::string& second) const {
-    std::string value = first;
+  /// A text that must be one of these; the first is the default.
+  std::string read_choice(const std::string& owner, const YAML::Node& map, const char* key,
+                          const std::vector<std::string>& choices) const {
+    std::string value = choices.front();
     read_text(owner, map, key, value);
-    if (value != first && value != second) {
+    if (std::find(choices.begin(), choices.end(), value) == choices.end()) {
       refuse(owner, map[key], std::string(key) + " " + quoted(value) + " is unknown",
-             "write " + first + (first == second ? "" : " or " + second));
+             "write " + text::alternatives(choices));
     }
-    return value != first;
+    return value;
   }
 
   // --- The table ---------------------------------------------------------------------------------
@@ -232,8 +230,8 @@ class DhReader {
     check_keys("", table, {"name", "convention", "angles", "gravity", "joints"});
     description_.name = "robot";
     read_text("", table, "name", description_.name);
-    read_choice("", table, "convention", "saha", "saha");
-    degrees_ = read_choice("", table, "angles", "radians", "degrees");
+    (void)read_choice("", table, "convention", {"saha"});
+    degrees_ = read_choice("", table, "angles", {"radians", "degrees"}) == "degrees";
     if (const YAML::Node node = table["gravity"]) {
       description_.gravity = vector("", node, "gravity");
     }
@@ -258,11 +256,10 @@ class DhReader {
     read_text("joint " + number_text, row, "name", joint.name);
     const std::string owner = "joint " + quoted(joint.name);
     check_keys(owner, row,
-               {"name", "link", "type", "a", "b", "alpha", "theta", "mass", "r", "com", "inertia",
-                "damping", "friction", "rotor_inertia", "gear_ratio", "limits"});
-    if (!row["type"]) refuse(owner, row, "has no type", "write type: revolute or prismatic");
-    const bool prismatic = read_choice(owner, row, "type", "revolute", "prismatic");
-    joint.type = prismatic ? JointType::prismatic : JointType::revolute;
+               {"name", "link", "type", "a", "b", "alpha", "theta", "pitch", "mass", "r", "com",
+                "inertia", "damping", "friction", "rotor_inertia", "gear_ratio", "limits"});
+    joint.type = read_type(owner, row);
+    joint.pitch = read_pitch(owner, row, joint.type);
     joint.axis = Eigen::Vector3d::UnitZ();
     joint.parent = description_.links.back().name;
     joint.child = joint.name + "_axis";
@@ -271,7 +268,7 @@ class DhReader {
     read_number(owner, row, "rotor_inertia", joint.rotor_inertia);
     read_number(owner, row, "gear_ratio", joint.gear_ratio);
     if (const YAML::Node limits = row["limits"]) {
-      joint.limits = read_limits(owner, limits, prismatic);
+      joint.limits = read_limits(owner, limits, joint.type);
     }
 
     LinkDescription link{"link" + number_text, read_inertial(owner, row)};
@@ -289,6 +286,31 @@ class DhReader {
     description_.joints.push_back(std::move(fixed));
   }
 
+  JointType read_type(const std::string& owner, const YAML::Node& row) const {
+    const std::vector<std::string> names = {"helical", "revolute", "prismatic"};
+    if (!row["type"]) refuse(owner, row, "has no type", "write type: " + text::alternatives(names));
+    const std::string name = read_choice(owner, row, "type", names);
+    return name == "helical"    ? JointType::helical
+           : name == "revolute" ? JointType::revolute
+                                : JointType::prismatic;
+  }
+
+  double read_pitch(const std::string& owner, const YAML::Node& row, JointType type) const {
+    const YAML::Node pitch = row["pitch"];
+    if (type != JointType::helical) {
+      if (pitch) {
+        refuse(owner, pitch, "is " + std::string(to_string(type)) + " but has a pitch",
+               "remove the pitch or write type: helical");
+      }
+      return 0.0;
+    }
+    if (!pitch) {
+      refuse(owner, row, "is helical but has no pitch",
+             "add it, in metres along the axis per radian");
+    }
+    return number(owner, pitch, "pitch");
+  }
+
   Pose<double> read_frame(const std::string& owner, const YAML::Node& row) const {
     double a = 0.0;
     double b = 0.0;
@@ -301,7 +323,7 @@ class DhReader {
     return dh_pose(a, b, alpha, theta);
   }
 
-  Limits read_limits(const std::string& owner, const YAML::Node& node, bool prismatic) const {
+  Limits read_limits(const std::string& owner, const YAML::Node& node, JointType type) const {
     if (!node.IsMap()) {
       refuse(owner, node, "limits is not a mapping", "write {lower: …, upper: …}");
     }
@@ -309,7 +331,7 @@ class DhReader {
     Limits limits;
     for (const auto& [key, value] : {std::pair<const char*, double*>{"lower", &limits.lower},
                                      std::pair<const char*, double*>{"upper", &limits.upper}}) {
-      if (prismatic) {
+      if (type == JointType::prismatic) {
         read_number(owner, node, key, *value);
       } else {
         read_angle(owner, node, key, *value);

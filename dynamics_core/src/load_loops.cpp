@@ -7,13 +7,14 @@
 #include <set>
 
 #include "dynamics_core/loops.hpp"
+#include "dynamics_core/text.hpp"
 #include "load_common.hpp"
 
 namespace dynamics_core {
 
 namespace {
 
-using detail::quoted;
+using text::quoted;
 
 constexpr std::array<LoopType, 7> all_types = {
     LoopType::fixed,     LoopType::revolute,  LoopType::prismatic, LoopType::cylindrical,
@@ -24,12 +25,10 @@ constexpr std::array<LoopType, 7> all_types = {
 }
 
 [[nodiscard]] std::string type_names() {
-  std::string names;
-  for (const LoopType type : all_types) {
-    names += type == all_types.front() ? "" : type == all_types.back() ? " or " : ", ";
-    names += to_string(type);
-  }
-  return names;
+  std::vector<std::string> names;
+  names.reserve(all_types.size());
+  for (const LoopType type : all_types) names.emplace_back(to_string(type));
+  return text::alternatives(names);
 }
 
 class LoopReader {
@@ -61,9 +60,8 @@ class LoopReader {
     for (const auto& entry : map) {
       const std::string key = entry.first.IsScalar() ? entry.first.Scalar() : "";
       if (known.count(key) == 0) {
-        std::string names;
-        for (const std::string& name : known) names += (names.empty() ? "" : ", ") + name;
-        refuse(owner, entry.first, "unknown key " + quoted(key), "known here are " + names);
+        refuse(owner, entry.first, "unknown key " + quoted(key),
+               "known here are " + text::joined(known));
       }
       if (!seen.insert(key).second)
         refuse(owner, entry.first, "key " + quoted(key) + " is given twice", "remove one");
@@ -88,8 +86,8 @@ class LoopReader {
     Eigen::Vector3d out;
     for (std::size_t i = 0; i < 3; ++i) {
       const std::string value = node[i].IsScalar() ? node[i].Scalar() : "";
-      const std::optional<double> x = detail::parse_number(value);
-      if (!x || !std::isfinite(*x))
+      const std::optional<double> x = text::parse_finite(value);
+      if (!x)
         refuse(owner, node, std::string(key) + " holds " + quoted(value) + ", no finite number",
                "write a number such as 0.25");
       out[static_cast<Eigen::Index>(i)] = *x;

@@ -1,18 +1,27 @@
 /// URDF through urdfdom, with a reader in front of it.
 ///
-/// urdfdom by itself prints instead of reporting, keeps links and joints in alphabetical order,
-/// accepts detached cycles, reads an `<inertial>` that is broken half-way as far as it got, and
-/// recurses as deep as the file is nested. So the XML is read first: names, order and the tree from
-/// there, and every number is checked. What describes links and joints is then written into a clean
-/// document under plain names, and that document, which holds nothing unexpected, is what urdfdom
-/// gets.
+/// urdfdom by itself keeps links and joints in alphabetical order, accepts detached cycles, reads
+/// an
+/// `<inertial>` that is broken half-way as far as it got, and recurses as deep as the file is
+/// nested. It refuses whole files for what does not matter here, and says why on the console only.
+/// So the XML is read first, and names, order and the tree are taken from there. What describes
+/// links and joints is then written as a URDF of its own, under plain names, and that is what
+/// urdfdom gets: it takes nothing but text.
+///
+/// Every number is read twice. urdfdom reads its value; but it reports a bad number without its
+/// place or the remedy, so numbers are checked here beforehand.
+///
+/// urdfdom finds nothing to complain about in such a text, and prints nothing unless the program
+/// asks console_bridge for debugging. So its output, which is the whole program's, need not be
+/// silenced, and no lock keeps robots from being read in many threads.
 ///
 /// More lenient than urdfdom, where the intention is clear and files are found in the world: a
 /// revolute or prismatic joint without `<limit>`, or a limit without effort or velocity, is
-/// unlimited (a warning); `<dynamics>` may be empty; what belongs to `<visual>`, `<collision>`,
-/// `<safety_controller>`, `<calibration>`, `<transmission>` or `<gazebo>` is not read at all.
+/// unlimited (a warning); `<dynamics>` may be empty; any blanks may stand around numbers; what
+/// belongs to `<visual>`, `<collision>`, `<safety_controller>`, `<calibration>`, `<transmission>`
+/// or
+/// `<gazebo>` is not read at all.
 
-#include <console_bridge/console.h>
 #include <tinyxml2.h>
 #include <urdf_model/model.h>
 #include <urdf_parser/urdf_parser.h>
@@ -20,34 +29,48 @@
 #include <Eigen/Geometry>
 #include <array>
 #include <cmath>
-#include <mutex>
 #include <unordered_map>
 
 #include "dynamics_core/load.hpp"
+#include "dynamics_core/text.hpp"
 #include "load_common.hpp"
 
 namespace dynamics_core {
 namespace {
 
-using detail::parse_number;
-using detail::quoted;
+using text::parse_number;
+using text::quoted;
 using tinyxml2::XMLElement;
 
-/// urdfdom reads no infinity; the largest double stands for it in the clean document.
+/// urdfdom reads no infinity; the largest double stands for it.
 constexpr const char* unlimited = "1.7976931348623157e308";
-constexpr const char* negative_unlimited = "-1.7976931348623157e308";
 
 constexpr std::array<JointType, 6> joint_types = {JointType::revolute,  JointType::continuous,
                                                   JointType::prismatic, JointType::fixed,
                                                   JointType::planar,    JointType::floating};
 
+/// Only these have a range: URDF defines none for the others.
+bool ranged(JointType type) { return type == JointType::revolute || type == JointType::prismatic; }
+
 /// How messages show the place of a value.
 std::string tag(const XMLElement& element, const char* attribute, std::string_view value) {
-  return "<" + std::string(element.Name()) + " " + attribute + "=\"" + detail::shortened(value) +
+  return "<" + std::string(element.Name()) + " " + attribute + "=\"" + text::shortened(value) +
          "\">";
 }
 
-/// The XML side: structure into a RobotDescription, numbers into the clean document.
+/// For values that need no escaping.
+std::string setting(const std::string& attribute, const std::string& value) {
+  return " " + attribute + "=\"" + value + "\"";
+}
+
+/// An attribute that holds numbers.
+struct Numbers {
+  const char* attribute;
+  std::size_t count = 1;
+  const char* otherwise = nullptr;  ///< where it is absent; null: it is needed
+};
+
+/// The XML side: structure into a RobotDescription, numbers into a plain URDF.
 class UrdfReader {
  public:
   UrdfReader(const std::string& xml, const std::string& source) : source_(source) {
@@ -57,16 +80,12 @@ class UrdfReader {
     read_robot();
     read_structure();
     detail::check_tree(description_);
-    write_clean();
+    write_plain();
   }
 
   [[nodiscard]] RobotDescription& description() { return description_; }
   /// Links are named l0, l1, … and joints j0, j1, … in the order of the description.
-  [[nodiscard]] std::string clean_xml() const {
-    tinyxml2::XMLPrinter printer(nullptr, true);
-    clean_.Print(&printer);
-    return printer.CStr();
-  }
+  [[nodiscard]] const std::string& plain_urdf() const { return plain_; }
 
  private:
   [[noreturn]] void refuse(const std::string& element, const std::string& problem,
@@ -203,7 +222,7 @@ class UrdfReader {
   // --- Numbers -----------------------------------------------------------------------------------
 
   void check_number(const std::string& owner, const std::string& where,
-                    std::string_view word) const {
+                    const std::string& word) const {
     const std::optional<double> value = parse_number(word);
     if (!value) {
       const bool comma = word.find(',') != word.npos;
@@ -215,169 +234,124 @@ class UrdfReader {
     }
   }
 
-  /// Checks the attribute's `count` numbers and copies them. Where the attribute is absent it is
-  /// written as `otherwise`; null means that it is needed.
-  void copy(const std::string& owner, const XMLElement& from, XMLElement& to, const char* name,
-            std::size_t count, const char* otherwise) const {
-    if (otherwise != nullptr && attribute(owner, from, name) == nullptr) {
-      to.SetAttribute(name, otherwise);
-      return;
+  /// The attribute's numbers, checked, with single spaces between them.
+  std::string read_numbers(const std::string& owner, const XMLElement& from,
+                           const Numbers& numbers) const {
+    const char* const name = numbers.attribute;
+    if (numbers.otherwise != nullptr && attribute(owner, from, name) == nullptr) {
+      return numbers.otherwise;
     }
-    const std::string text = required(owner, from, name);
-    const std::string where = tag(from, name, text);
-    constexpr const char* space = " \t\r\n";
-    std::string clean;
-    std::size_t found = 0;
-    for (std::size_t begin = text.find_first_not_of(space), end; begin != text.npos;
-         begin = text.find_first_not_of(space, end)) {
-      end = std::min(text.find_first_of(space, begin), text.size());
-      check_number(owner, where, std::string_view(text).substr(begin, end - begin));
-      clean += (found++ == 0 ? "" : " ") + text.substr(begin, end - begin);
+    const std::string given = required(owner, from, name);
+    const std::string where = tag(from, name, given);
+    const std::vector<std::string> words = text::words(given);
+    for (const std::string& word : words) check_number(owner, where, word);
+    if (words.size() != numbers.count) {
+      refuse(owner, where + ": " + std::to_string(words.size()) + " numbers",
+             "write " + std::to_string(numbers.count));
     }
-    if (found != count) {
-      refuse(owner, where + ": " + std::to_string(found) + " numbers",
-             "write " + std::to_string(count));
-    }
-    to.SetAttribute(name, clean.c_str());
+    return text::joined(words, " ");
   }
 
-  static XMLElement& add(tinyxml2::XMLNode& parent, const char* name) {
-    XMLElement* element = parent.GetDocument()->NewElement(name);
-    parent.InsertEndChild(element);
-    return *element;
-  }
+  // --- The plain URDF ----------------------------------------------------------------------------
 
-  void write_clean() {
-    XMLElement& robot = add(clean_, "robot");
-    robot.SetAttribute("name", "r");
+  void write_plain() {
+    plain_ = "<robot name=\"r\">";
     std::unordered_map<std::string, std::string> names;
     for (std::size_t i = 0; i < links_.size(); ++i) {
       const std::string& name = description_.links[i].name;
       names[name] = "l" + std::to_string(i);
-      XMLElement& link = add(robot, "link");
-      link.SetAttribute("name", names[name].c_str());
-      write_inertial("link " + quoted(name), *links_[i], link);
+      plain_ += "<link" + setting("name", names[name]) + ">";
+      write_inertial("link " + quoted(name), *links_[i]);
+      plain_ += "</link>";
     }
     for (std::size_t i = 0; i < joints_.size(); ++i) {
-      const JointDescription& joint = description_.joints[i];
-      XMLElement& element = add(robot, "joint");
-      element.SetAttribute("name", ("j" + std::to_string(i)).c_str());
-      element.SetAttribute("type", to_string(joint.type));
-      add(element, "parent").SetAttribute("link", names[joint.parent].c_str());
-      add(element, "child").SetAttribute("link", names[joint.child].c_str());
-      write_joint(i, element);
+      JointDescription& joint = description_.joints[i];
+      plain_ += "<joint" + setting("name", "j" + std::to_string(i)) +
+                setting("type", to_string(joint.type)) + ">";
+      plain_ += "<parent" + setting("link", names[joint.parent]) + "/>";
+      plain_ += "<child" + setting("link", names[joint.child]) + "/>";
+      write_joint(joint, *joints_[i]);
+      plain_ += "</joint>";
     }
+    plain_ += "</robot>";
   }
 
-  void write_origin(const std::string& owner, const XMLElement& from, XMLElement& to) {
-    const XMLElement* origin = child(owner, from, "origin");
-    if (origin == nullptr) return;
-    XMLElement& element = add(to, "origin");
-    copy(owner, *origin, element, "xyz", 3, "0 0 0");
-    copy(owner, *origin, element, "rpy", 3, "0 0 0");
+  /// Nothing where there is no such element. `settings` are attributes that are no numbers.
+  void write(const std::string& owner, const XMLElement* from,
+             std::initializer_list<Numbers> attributes, const std::string& settings = "") {
+    if (from == nullptr) return;
+    plain_ += "<" + std::string(from->Name()) + settings;
+    for (const Numbers& numbers : attributes) {
+      plain_ += setting(numbers.attribute, read_numbers(owner, *from, numbers));
+    }
+    plain_ += "/>";
   }
 
-  void write_inertial(const std::string& owner, const XMLElement& from, XMLElement& to) {
+  void write_origin(const std::string& owner, const XMLElement& from) {
+    write(owner, child(owner, from, "origin"), {{"xyz", 3, "0 0 0"}, {"rpy", 3, "0 0 0"}});
+  }
+
+  void write_inertial(const std::string& owner, const XMLElement& from) {
     const XMLElement* inertial = child(owner, from, "inertial");
     if (inertial == nullptr) return;
-    XMLElement& element = add(to, "inertial");
-    write_origin(owner, *inertial, element);
+    plain_ += "<inertial>";
+    write_origin(owner, *inertial);
     for (const char* part : {"mass", "inertia"}) {
       if (child(owner, *inertial, part) == nullptr) {
         refuse(owner, "<inertial> has no <" + std::string(part) + ">",
                "add it, or remove the <inertial>");
       }
     }
-    copy(owner, *inertial->FirstChildElement("mass"), add(element, "mass"), "value", 1, nullptr);
-    XMLElement& inertia = add(element, "inertia");
-    for (const char* moment : {"ixx", "ixy", "ixz", "iyy", "iyz", "izz"}) {
-      copy(owner, *inertial->FirstChildElement("inertia"), inertia, moment, 1, nullptr);
-    }
+    write(owner, inertial->FirstChildElement("mass"), {{"value"}});
+    write(owner, inertial->FirstChildElement("inertia"),
+          {{"ixx"}, {"ixy"}, {"ixz"}, {"iyy"}, {"iyz"}, {"izz"}});
+    plain_ += "</inertial>";
   }
 
-  void write_joint(std::size_t i, XMLElement& to) {
-    JointDescription& joint = description_.joints[i];
-    const XMLElement& from = *joints_[i];
+  void write_joint(JointDescription& joint, const XMLElement& from) {
     const std::string owner = "joint " + quoted(joint.name);
-    write_origin(owner, from, to);
-    if (const XMLElement* axis = child(owner, from, "axis")) {
-      copy(owner, *axis, add(to, "axis"), "xyz", 3, nullptr);
-    }
-    write_limit(owner, from, to, joint);
-    if (const XMLElement* dynamics = child(owner, from, "dynamics")) {
-      XMLElement& element = add(to, "dynamics");
-      copy(owner, *dynamics, element, "damping", 1, "0");
-      copy(owner, *dynamics, element, "friction", 1, "0");
-    }
+    write_origin(owner, from);
+    write(owner, child(owner, from, "axis"), {{"xyz", 3}});
+    write_limit(owner, from, joint);
+    write(owner, child(owner, from, "dynamics"), {{"damping", 1, "0"}, {"friction", 1, "0"}});
     if (joint.mimic) {
-      const XMLElement& mimic = *from.FirstChildElement("mimic");
-      XMLElement& element = add(to, "mimic");
-      element.SetAttribute("joint", "j");  // urdfdom does not look it up
-      copy(owner, mimic, element, "multiplier", 1, "1");
-      copy(owner, mimic, element, "offset", 1, "0");
+      write(owner, from.FirstChildElement("mimic"), {{"multiplier", 1, "1"}, {"offset", 1, "0"}},
+            setting("joint", "j"));  // urdfdom does not look it up
     }
   }
 
-  /// Only revolute and prismatic joints have a range: URDF defines none for the others.
-  void write_limit(const std::string& owner, const XMLElement& from, XMLElement& to,
-                   JointDescription& joint) {
-    const bool ranged = joint.type == JointType::revolute || joint.type == JointType::prismatic;
+  void write_limit(const std::string& owner, const XMLElement& from, JointDescription& joint) {
     const XMLElement* limit = child(owner, from, "limit");
-    if (limit != nullptr) {
-      joint.limits = Limits{};
-      for (const char* name : {"effort", "velocity"}) {
-        if (joint.type != JointType::fixed && limit->Attribute(name) == nullptr) {
-          warn(owner, "<limit> has no " + std::string(name) + "; it is taken as unlimited");
-        }
-      }
-    } else if (ranged) {
+    if (limit == nullptr) {
+      if (!ranged(joint.type)) return;
       warn(owner, "is " + std::string(to_string(joint.type)) +
                       " but has no <limit>; it is taken as unlimited");
-    } else {
+      plain_ += "<limit effort=\"0\" velocity=\"0\"/>";  // urdfdom needs one; not read back
       return;
     }
-    XMLElement& element = add(to, "limit");
-    const XMLElement& given = limit != nullptr ? *limit : element;
-    copy(owner, given, element, "lower", 1, limit == nullptr ? negative_unlimited : "0");
-    copy(owner, given, element, "upper", 1, limit == nullptr ? unlimited : "0");
-    copy(owner, given, element, "effort", 1, unlimited);
-    copy(owner, given, element, "velocity", 1, unlimited);
-    if (!ranged) {
-      element.SetAttribute("lower", negative_unlimited);
-      element.SetAttribute("upper", unlimited);
+    joint.limits = Limits{};
+    for (const char* name : {"effort", "velocity"}) {
+      if (joint.type != JointType::fixed && limit->Attribute(name) == nullptr) {
+        warn(owner, "<limit> has no " + std::string(name) + "; it is taken as unlimited");
+      }
     }
+    write(owner, limit,
+          {{"lower", 1, "0"},
+           {"upper", 1, "0"},
+           {"effort", 1, unlimited},
+           {"velocity", 1, unlimited}});
   }
 
   std::string source_;
   tinyxml2::XMLDocument document_;
-  tinyxml2::XMLDocument clean_;
   const XMLElement* robot_ = nullptr;
   std::vector<const XMLElement*> links_;   ///< as in the description
   std::vector<const XMLElement*> joints_;  ///< as in the description
   RobotDescription description_;
+  std::string plain_;
 };
 
 // --- The urdfdom side ----------------------------------------------------------------------------
-
-/// urdfdom prints; what it has to say reaches the user through ModelError only. Its output is
-/// global, hence the lock.
-class Silence {
- public:
-  Silence() : lock_(mutex()), handler_(console_bridge::getOutputHandler()) {
-    console_bridge::noOutputHandler();
-  }
-  ~Silence() { console_bridge::useOutputHandler(handler_); }
-  Silence(const Silence&) = delete;
-  Silence& operator=(const Silence&) = delete;
-
- private:
-  static std::mutex& mutex() {
-    static std::mutex instance;
-    return instance;
-  }
-  std::lock_guard<std::mutex> lock_;
-  console_bridge::OutputHandler* handler_;
-};
 
 Eigen::Vector3d vector(const urdf::Vector3& u) { return {u.x, u.y, u.z}; }
 
@@ -408,8 +382,12 @@ void fill(JointDescription& joint, const urdf::Joint& from) {
   const bool has_axis = joint.type != JointType::fixed && joint.type != JointType::floating;
   if (has_axis) joint.axis = vector(from.axis);
   if (joint.limits) {
-    *joint.limits = {limit(from.limits->lower), limit(from.limits->upper),
-                     limit(from.limits->velocity), limit(from.limits->effort)};
+    if (ranged(joint.type)) {
+      joint.limits->lower = limit(from.limits->lower);
+      joint.limits->upper = limit(from.limits->upper);
+    }
+    joint.limits->velocity = limit(from.limits->velocity);
+    joint.limits->effort = limit(from.limits->effort);
   }
   if (from.dynamics) {
     joint.damping = from.dynamics->damping;
@@ -436,8 +414,7 @@ void fill(RobotDescription& description, const urdf::ModelInterface& model) {
 RobotDescription parse_urdf(const std::string& xml, const std::string& source) {
   detail::check_size(xml, source);
   UrdfReader reader(xml, source);
-  const Silence silence;
-  const urdf::ModelInterfaceSharedPtr model = urdf::parseURDF(reader.clean_xml());
+  const urdf::ModelInterfaceSharedPtr model = urdf::parseURDF(reader.plain_urdf());
   if (!model) {
     throw ModelError(source, "robot", "is refused by urdfdom", "see what check_urdf says about it");
   }

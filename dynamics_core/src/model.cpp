@@ -6,11 +6,13 @@
 #include <map>
 
 #include "dynamics_core/joints.hpp"
+#include "snap.hpp"
 
 namespace dynamics_core {
 
 namespace {
 
+using detail::snap;
 using Eigen::Matrix3d;
 using Eigen::Vector3d;
 
@@ -67,12 +69,6 @@ struct Attachment {
   if (sine < well_conditioned_sine) return frame_on_axis(Vector3d::Zero(), z, x);
   const double foot = pc.cross(zc).dot(normal) / (sine * sine);
   return frame_on_axis(foot * z, z, x);
-}
-
-[[nodiscard]] double snap(double x) {
-  for (const double exact : {-1.0, 0.0, 1.0})
-    if (std::abs(x - exact) < 4e-16) return exact;
-  return x;
 }
 
 /// Rx(α) Rz(θ) with the offsets a and d, if the pose has that form.

@@ -2,34 +2,19 @@
 
 #include <sstream>
 
+#include "dynamics_core/text.hpp"
 #include "load_common.hpp"
 
 namespace dynamics_core::trajectory {
 namespace {
 
-std::string trimmed(const std::string& text) {
-  const char* blank = " \t\r";
-  const std::size_t first = text.find_first_not_of(blank);
-  if (first == text.npos) return "";
-  return text.substr(first, text.find_last_not_of(blank) - first + 1);
-}
-
-std::vector<std::string> split(const std::string& line) {
-  std::vector<std::string> fields;
-  std::istringstream stream(line);
-  for (std::string field; std::getline(stream, field, ',');) fields.push_back(trimmed(field));
-  if (line.back() == ',') fields.emplace_back();
-  return fields;
-}
-
 std::vector<double> numbers(const std::vector<std::string>& fields, const std::string& source,
                             const std::string& element) {
   std::vector<double> row;
   for (const std::string& field : fields) {
-    const std::optional<double> value = dynamics_core::detail::parse_number(field);
-    if (!value || !std::isfinite(*value)) {
-      throw ModelError(source, element,
-                       dynamics_core::detail::quoted(field) + " is not a finite number",
+    const std::optional<double> value = text::parse_finite(field);
+    if (!value) {
+      throw ModelError(source, element, text::quoted(field) + " is not a finite number",
                        "write the time and a position for each joint, separated by commas");
     }
     row.push_back(*value);
@@ -46,11 +31,11 @@ Waypoints read_waypoints(const std::string& text, const std::string& source) {
   std::istringstream stream(text);
   std::string line;
   for (int at = 1; std::getline(stream, line); ++at) {
-    line = trimmed(line);
+    line = text::trimmed(line);
     if (line.empty() || line[0] == '#') continue;
     const std::string element = "line " + std::to_string(at);
-    const std::vector<std::string> fields = split(line);
-    if (rows.empty() && out.joints.empty() && !dynamics_core::detail::parse_number(fields[0])) {
+    const std::vector<std::string> fields = text::split(line);
+    if (rows.empty() && out.joints.empty() && !text::parse_number(fields[0])) {
       out.joints.assign(fields.begin() + 1, fields.end());
       continue;
     }

@@ -4,14 +4,15 @@
 #include <unordered_map>
 
 #include "dynamics_core/description.hpp"
+#include "dynamics_core/text.hpp"
 #include "load_common.hpp"
 
 namespace dynamics_core {
 namespace {
 
-using detail::quoted;
-using detail::to_short_text;
-using detail::to_text;
+using text::quoted;
+using text::to_short_text;
+using text::to_text;
 
 /// Below this, numbers that ought to be equal differ by rounding only.
 constexpr double tolerance = 1e-9;
@@ -59,7 +60,7 @@ class Element {
 
 bool single(JointType type) {
   return type == JointType::revolute || type == JointType::continuous ||
-         type == JointType::prismatic;
+         type == JointType::prismatic || type == JointType::helical;
 }
 
 // --- Links ---------------------------------------------------------------------------------------
@@ -116,6 +117,17 @@ void check_axis(const Element& element, const JointDescription& joint) {
   }
 }
 
+void check_pitch(const Element& element, const JointDescription& joint) {
+  if (joint.type == JointType::helical) {
+    element.finite(joint.pitch, "pitch");
+    if (joint.pitch == 0.0) element.refuse("is helical but its pitch is 0", "use revolute");
+  } else if (joint.pitch != 0.0) {
+    element.refuse(
+        "is " + std::string(to_string(joint.type)) + " but has a pitch of " + to_text(joint.pitch),
+        "remove the pitch or use helical");
+  }
+}
+
 void check_pose(const Element& element, const Pose<double>& origin) {
   element.finite(origin.p, "origin");
   element.finite(origin.R, "rotation of the origin");
@@ -162,6 +174,7 @@ void check_limits(const Element& element, const JointDescription& joint) {
 void check_joint(const Element& element, const JointDescription& joint) {
   check_pose(element, joint.origin);
   check_axis(element, joint);
+  check_pitch(element, joint);
   check_limits(element, joint);
   element.not_negative(joint.damping, "damping");
   element.not_negative(joint.friction, "friction");
@@ -247,6 +260,7 @@ const char* to_string(JointType type) noexcept {
     case JointType::fixed: return "fixed";
     case JointType::planar: return "planar";
     case JointType::floating: return "floating";
+    case JointType::helical: return "helical";
   }
   return "unknown";
 }

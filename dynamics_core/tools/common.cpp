@@ -1,24 +1,19 @@
 #include "common.hpp"
 
 #include <algorithm>
-#include <charconv>
-#include <cmath>
 #include <fstream>
 #include <map>
 #include <ostream>
 #include <sstream>
 
 #include "dynamics_core/load.hpp"
+#include "dynamics_core/text.hpp"
 
 namespace dynamics_core::tools {
 
 namespace {
 
-[[nodiscard]] std::string trimmed(const std::string& text) {
-  const auto first = text.find_first_not_of(" \t\r\n");
-  if (first == std::string::npos) return {};
-  return text.substr(first, text.find_last_not_of(" \t\r\n") - first + 1);
-}
+using text::trimmed;
 
 /// joint=value, from each use of a repeatable option.
 [[nodiscard]] std::map<std::string, double> parse_assignments(const std::vector<std::string>& texts,
@@ -56,32 +51,15 @@ namespace {
 
 }  // namespace
 
-std::vector<std::string> split(const std::string& text, char separator) {
-  std::vector<std::string> parts;
-  if (trimmed(text).empty()) return parts;
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find(separator, begin), text.size());
-    parts.push_back(trimmed(text.substr(begin, end - begin)));
-    begin = end + 1;
-  }
-  return parts;
-}
-
 double parse_number(const std::string& text, const std::string& what) {
-  const std::string number = trimmed(text);
-  const char* begin = number.data();
-  const char* const end = begin + number.size();
-  if (begin != end && *begin == '+') ++begin;
-  double value = 0.0;
-  const auto [stop, error] = std::from_chars(begin, end, value);
-  if (error != std::errc() || stop != end || !std::isfinite(value))
-    throw UsageError(what + ": '" + number + "' is not a finite number");
-  return value;
+  const std::optional<double> value = text::parse_finite(trimmed(text));
+  if (!value) throw UsageError(what + ": '" + trimmed(text) + "' is not a finite number");
+  return *value;
 }
 
 std::vector<double> parse_numbers(const std::string& text, const std::string& what) {
   std::vector<double> numbers;
-  for (const std::string& part : split(text)) numbers.push_back(parse_number(part, what));
+  for (const std::string& part : text::split(text)) numbers.push_back(parse_number(part, what));
   return numbers;
 }
 
@@ -126,7 +104,7 @@ Model load_robot(const RobotOptions& options) {
     if (g.size() != 3) throw UsageError("--gravity '" + options.gravity + "': write it as x,y,z");
     model.gravity = Eigen::Vector3d(g[0], g[1], g[2]);
   }
-  if (!options.joints.empty()) model.joints = split(options.joints);
+  if (!options.joints.empty()) model.joints = text::split(options.joints);
   model.locked = parse_assignments(options.locked, "--locked");
   model.damping = parse_assignments(options.damping, "--damping");
   model.friction = parse_assignments(options.friction, "--friction");
@@ -179,10 +157,10 @@ std::optional<Method> parse_method(const std::string& name) {
   if (name.empty()) return std::nullopt;
   const std::optional<Method> method = find_method(name);
   if (method) return method;
-  std::string known;
-  for (const Method m : all_methods)
-    known += (known.empty() ? "" : ", ") + std::string(to_string(m));
-  throw UsageError("--method: unknown method '" + name + "'; known are " + known);
+  std::vector<std::string> known;
+  known.reserve(all_methods.size());
+  for (const Method m : all_methods) known.emplace_back(to_string(m));
+  throw UsageError("--method: unknown method '" + name + "'; known are " + text::joined(known));
 }
 
 Algorithms<double> algorithms_for(const std::string& method, const Workspace<double>& ws) {

@@ -82,8 +82,6 @@ inline constexpr const char* method_help =
     "Family of algorithms, for what it provides:\nnewton_euler, denoc, gibbs_appell,\n"
     "articulated_body, udut or cholesky";
 
-/// The parts of a list, without blanks around them; an empty text has none.
-[[nodiscard]] std::vector<std::string> split(const std::string& text, char separator = ',');
 /// Finite numbers only. `what` names the option in the message.
 [[nodiscard]] double parse_number(const std::string& text, const std::string& what);
 [[nodiscard]] std::vector<double> parse_numbers(const std::string& text, const std::string& what);

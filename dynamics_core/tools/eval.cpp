@@ -10,6 +10,7 @@
 #include "dynamics_core/kinematics.hpp"
 #include "dynamics_core/methods.hpp"
 #include "dynamics_core/regressor.hpp"
+#include "dynamics_core/text.hpp"
 #include "eval_input.hpp"
 
 namespace dynamics_core::tools {
@@ -20,6 +21,7 @@ using Record = nlohmann::ordered_json;  ///< an output line, its keys in the ord
 using Eigen::Index;
 using Eigen::MatrixXd;
 using Eigen::VectorXd;
+using text::quoted;
 
 /// Computes what was asked for, a record for each line.
 class Evaluator {
@@ -75,8 +77,7 @@ class Evaluator {
     }
   }
 
-  // --- results
-  // ------------------------------------------------------------------------------------
+  // --- results -----------------------------------------------------------------------------------
 
   [[nodiscard]] static Record number(double x) {
     if (!std::isfinite(x)) throw LineError("not finite; the input is too large");
@@ -235,7 +236,7 @@ struct EvalOptions {
   const auto& all = Evaluator::quantities;
   if (list.empty()) return {all.begin(), all.begin() + Evaluator::defaults};
   std::vector<Evaluator::Entry> wanted;
-  for (const std::string& name : split(list)) {
+  for (const std::string& name : text::split(list)) {
     const auto it =
         std::find_if(all.begin(), all.end(), [&](const auto& e) { return name == e.name; });
     if (it == all.end())

@@ -4,12 +4,15 @@
 #include <array>
 #include <cmath>
 
+#include "dynamics_core/text.hpp"
+
 namespace dynamics_core::tools {
 
 namespace {
 
 using Eigen::Index;
 using Eigen::VectorXd;
+using text::quoted;
 using Json = LineReader::Json;
 
 /// Is there a value? null stands for none.

@@ -31,8 +31,6 @@ struct State {
   int link = 0;  ///< index into Model::links, of the Jacobian
 };
 
-[[nodiscard]] inline std::string quoted(const std::string& text) { return "'" + text + "'"; }
-
 /// Checks and reads lines. The model must outlive it.
 class LineReader {
  public:

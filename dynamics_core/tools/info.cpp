@@ -6,6 +6,7 @@
 #include "common.hpp"
 #include "dynamics_core/kinematics.hpp"
 #include "dynamics_core/regressor.hpp"
+#include "dynamics_core/text.hpp"
 
 namespace dynamics_core::tools {
 
@@ -14,10 +15,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 [[nodiscard]] std::string number(double x) {
-  if (!std::isfinite(x)) return "-";
-  char text[32];
-  std::snprintf(text, sizeof text, "%.6g", x);
-  return text;
+  return std::isfinite(x) ? text::to_short_text(x) : "-";
 }
 
 /// JSON knows no infinity: no limit is null.

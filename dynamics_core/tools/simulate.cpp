@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <fstream>
 #include <iostream>
@@ -9,6 +8,7 @@
 #include "common.hpp"
 #include "drive.hpp"
 #include "dynamics_core/simulation.hpp"
+#include "dynamics_core/text.hpp"
 #include "progress.hpp"
 
 namespace dynamics_core::tools {
@@ -167,7 +167,7 @@ class Recorder {
   Recorder(std::ostream& out, const Model& model, Workspace<double>& ws, Plant& plant,
            const std::string& columns)
       : out_(out), ws_(ws), plant_(plant), a_(VectorXd::Zero(model.nv)) {
-    const std::vector<std::string> wanted = split(columns);
+    const std::vector<std::string> wanted = text::split(columns);
     for (const std::string& name : wanted)
       if (name != "q" && name != "v" && name != "a" && name != "tau" && name != "energy")
         throw UsageError("--columns: unknown column '" + name + "'; known are q,v,a,tau,energy");
@@ -217,12 +217,9 @@ class Recorder {
     out_ << line_ << '\n';
   }
 
-  /// The shortest text that reads back as the same number.
   void append(double x) {
-    std::array<char, 32> text{};
-    const auto end = std::to_chars(text.data(), text.data() + text.size(), x).ptr;
     if (!line_.empty()) line_ += ',';
-    line_.append(text.data(), end);
+    line_ += text::to_text(x);
   }
   void append(const VectorXd& x) {
     for (const double element : x) append(element);

@@ -1,7 +1,6 @@
 #include "track.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <fstream>
 #include <iomanip>
@@ -10,6 +9,7 @@
 #include <sstream>
 
 #include "dynamics_core/load.hpp"
+#include "dynamics_core/text.hpp"
 #include "progress.hpp"
 #include "realtime.hpp"
 
@@ -268,7 +268,7 @@ void set_cycles(Experiment& x) {
   std::vector<const Law*> laws;
   if (text.empty())
     for (const Law& law : all_laws) laws.push_back(&law);
-  for (const std::string& name : split(text)) {
+  for (const std::string& name : text::split(text)) {
     const auto* it = std::find_if(all_laws.begin(), all_laws.end(),
                                   [&](const Law& law) { return name == law.name; });
     if (it == all_laws.end())
@@ -408,9 +408,8 @@ void print_notes(const Experiment& x, const std::vector<Outcome>& outcomes) {
 }
 
 void append(std::string& line, double x) {
-  std::array<char, 32> text{};
   line += ',';
-  line.append(text.data(), std::to_chars(text.data(), text.data() + text.size(), x).ptr);
+  line += text::to_text(x);
 }
 
 void write_csv(const std::string& file, const Experiment& x, const std::vector<Outcome>& outcomes) {

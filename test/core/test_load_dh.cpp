@@ -266,6 +266,30 @@ joints:
   EXPECT_EQ(d.gravity, Eigen::Vector3d(0, 0, -9.81));
 }
 
+TEST(LoadDh, ReadsAScrew) {
+  const RobotDescription d = parse_dh(R"(
+angles: degrees
+joints:
+  - type: helical
+    pitch: 0.002
+    b: 0.5
+    theta: 90
+    mass: 1
+    limits: {lower: -360, upper: 180}
+  - {type: revolute, mass: 1}
+)");
+  const JointDescription& j = d.joints[0];
+  EXPECT_EQ(j.type, JointType::helical);
+  EXPECT_EQ(j.pitch, 0.002) << "metres per radian, although angles are in degrees";
+  EXPECT_EQ(j.axis, Eigen::Vector3d::UnitZ());
+  EXPECT_DOUBLE_EQ(j.limits->lower, -2.0 * pi);
+  EXPECT_DOUBLE_EQ(j.limits->upper, pi);
+  EXPECT_EQ(d.joints[1].origin.p, Eigen::Vector3d(0, 0, 0.5));
+  EXPECT_EQ(d.joints[1].origin.R * Eigen::Vector3d::UnitX(), Eigen::Vector3d::UnitY());
+  EXPECT_EQ(d.joints[2].pitch, 0.0);
+  EXPECT_THAT(validate(d, true), IsEmpty());
+}
+
 TEST(LoadDh, ReadsJson) {
   const RobotDescription d = parse_dh(
       R"({"name": "j", "angles": "degrees",
@@ -364,6 +388,25 @@ TEST(LoadDhRefuses, BadValues) {
               HasSubstr("line 2: convention 'craig' is unknown; write saha"));
   EXPECT_THAT(error_with("convention: saha", "angles: grad"),
               HasSubstr("line 2: angles 'grad' is unknown; write radians or degrees"));
+}
+
+TEST(LoadDhRefuses, BadPitches) {
+  const auto screw = [](const std::string& pitch) {
+    return error_with("type: revolute", "type: helical" + pitch);
+  };
+  EXPECT_EQ(screw("\n    pitch: -0.01"), "");
+  EXPECT_EQ(
+      screw(""),
+      "arm.yaml: joint 'hinge' (line 5): is helical but has no pitch; add it, in metres along "
+      "the axis per radian");
+  EXPECT_EQ(screw("\n    pitch: 0"),
+            "arm.yaml: joint 'hinge': is helical but its pitch is 0; use revolute");
+  EXPECT_THAT(screw("\n    pitch: steep"),
+              HasSubstr("joint 'hinge' (line 7): pitch 'steep' is not a finite number"));
+  EXPECT_THAT(screw("\n    pitch: inf"), HasSubstr("pitch 'inf' is not a finite number"));
+  EXPECT_EQ(error_with("type: prismatic", "type: prismatic\n    pitch: 0.01"),
+            "arm.yaml: joint 'slide' (line 16): is prismatic but has a pitch; remove the pitch or "
+            "write type: helical");
 }
 
 TEST(LoadDhRefuses, BadAngles) {

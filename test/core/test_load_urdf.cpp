@@ -332,6 +332,9 @@ TEST(LoadUrdfRefuses, NamelessElements) {
 TEST(LoadUrdfRefuses, UnknownTypes) {
   EXPECT_THAT(error_with(R"(type="revolute")", R"(type="revolut")"),
               HasSubstr("joint 'elbow': unknown type 'revolut'; use revolute"));
+  EXPECT_THAT(error_with(R"(type="revolute")", R"(type="helical")"),
+              HasSubstr("joint 'elbow': unknown type 'helical'; use revolute"))
+      << "URDF has no screws";
   EXPECT_THAT(error_with(R"( type="revolute")", ""),
               HasSubstr("joint 'elbow': <joint> has no type"));
 }
@@ -556,6 +559,17 @@ TEST(LoadUrdfOutput, IsRestored) {
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
   EXPECT_EQ(testing::internal::GetCapturedStdout(), "");
   EXPECT_EQ(console_bridge::getOutputHandler(), before);
+}
+
+TEST(LoadUrdfOutput, StaysSilentOverWhatUrdfdomWouldRefuse) {
+  testing::internal::CaptureStderr();
+  testing::internal::CaptureStdout();
+  (void)small_with(R"(<limit lower="-1" upper="1" effort="10" velocity="3"/>)", "");
+  (void)small_with(R"( effort="10" velocity="3")", "");
+  (void)small_with(R"(<dynamics damping="0.5" friction="0.25"/>)", "<dynamics/>");
+  (void)small_with("</link>", "<visual/></link>");
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+  EXPECT_EQ(testing::internal::GetCapturedStdout(), "");
 }
 
 TEST(LoadUrdfOutput, IsRestoredAfterManyThreads) {

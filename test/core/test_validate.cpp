@@ -75,6 +75,7 @@ TEST(Validate, NamesJointTypes) {
   EXPECT_STREQ(to_string(JointType::fixed), "fixed");
   EXPECT_STREQ(to_string(JointType::planar), "planar");
   EXPECT_STREQ(to_string(JointType::floating), "floating");
+  EXPECT_STREQ(to_string(JointType::helical), "helical");
   EXPECT_STREQ(to_string(static_cast<JointType>(77)), "unknown");
 }
 
@@ -290,6 +291,57 @@ TEST(ValidateJoint, RefusesAZeroAxis) {
               }),
               "");
   }
+}
+
+/// Makes the elbow a screw.
+void make_helical(RobotDescription& d, double pitch) {
+  d.joints[1].type = JointType::helical;
+  d.joints[1].pitch = pitch;
+}
+
+TEST(ValidateJoint, AcceptsAScrew) {
+  for (const double pitch : {0.01, -0.01}) {
+    EXPECT_THAT(warnings_after([&](auto& d) {
+                  make_helical(d, pitch);
+                  d.joints[1].limits = Limits{-1.0, 1.0, 2.0, 3.0};
+                }),
+                IsEmpty());
+  }
+  EXPECT_THAT(warnings_after([](auto& d) {
+                make_helical(d, 0.01);
+                d.joints[0].mimic = Mimic{"elbow"};
+              }),
+              IsEmpty());
+  EXPECT_THAT(warnings_after([](auto& d) {
+                make_helical(d, 0.01);
+                d.joints[1].mimic = Mimic{"shoulder"};
+              }),
+              IsEmpty());
+}
+
+TEST(ValidateJoint, ChecksAScrewLikeARevoluteJoint) {
+  EXPECT_THAT(error_after([](auto& d) {
+                make_helical(d, 0.01);
+                d.joints[1].axis.setZero();
+              }),
+              HasSubstr("joint 'elbow': axis (0, 0, 0) is zero"));
+  EXPECT_THAT(error_after([](auto& d) {
+                make_helical(d, 0.01);
+                d.joints[1].limits = Limits{1.0, -1.0, 2.0, 3.0};
+              }),
+              HasSubstr("joint 'elbow': lower limit 1 is above upper limit -1"));
+}
+
+TEST(ValidateJoint, RefusesABadPitch) {
+  EXPECT_EQ(error_after([](auto& d) { make_helical(d, 0.0); }),
+            "arm.urdf: joint 'elbow': is helical but its pitch is 0; use revolute");
+  EXPECT_THAT(error_after([](auto& d) { make_helical(d, nan); }),
+              HasSubstr("joint 'elbow': pitch is nan; write a finite number"));
+  EXPECT_THAT(error_after([](auto& d) { make_helical(d, -infinity); }),
+              HasSubstr("joint 'elbow': pitch is -inf"));
+  EXPECT_EQ(error_after([](auto& d) { d.joints[1].pitch = 0.01; }),
+            "arm.urdf: joint 'elbow': is revolute but has a pitch of 0.01; remove the pitch or use "
+            "helical");
 }
 
 TEST(ValidateJoint, WarnsOfANonUnitAxis) {

@@ -3,11 +3,14 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <sstream>
+
+#include "dynamics_core/text.hpp"
 
 namespace dynamics_core::control {
 
 namespace {
+
+using text::to_short_text;
 
 constexpr std::array<Mode, 5> all_modes = {Mode::gravity_compensation, Mode::feedforward,
                                            Mode::computed_torque, Mode::passivity,
@@ -22,18 +25,6 @@ template <class Values>
   for (const auto value : values)
     if (name == to_string(value)) return value;
   return std::nullopt;
-}
-
-[[nodiscard]] std::string text(double x) {
-  std::ostringstream out;
-  out << x;
-  return out.str();
-}
-
-[[nodiscard]] std::string text(const std::vector<std::string>& names) {
-  std::string out;
-  for (const std::string& name : names) out += (out.empty() ? "'" : ", '") + name + "'";
-  return out;
 }
 
 [[nodiscard]] bool has_one_dof(const JointInfo& joint) noexcept { return joint.nv == 1; }
@@ -52,8 +43,9 @@ void check_joint(const Model& model, const std::string& name, const std::string&
                         "this joint mimics '" + mimic.joint + "'; name that one instead");
   const int index = model.find_joint(name);
   if (index < 0)
-    throw ConfigError(parameter, "'" + name + "'",
-                      "the model has no such moving joint; it has " + text(commandable(model)));
+    throw ConfigError(
+        parameter, "'" + name + "'",
+        "the model has no such moving joint; it has " + text::quoted_list(commandable(model)));
   const JointInfo& joint = model.joints[static_cast<std::size_t>(index)];
   if (!has_one_dof(joint))
     throw ConfigError(parameter, "'" + name + "'",
@@ -74,9 +66,9 @@ void resolve_joints(const Model& model, Config& config) {
     check_joint(model, name, "locked");
     const std::string parameter = "locked." + name;
     if (!std::isfinite(position))
-      throw ConfigError(parameter, text(position), "give a finite position");
+      throw ConfigError(parameter, to_short_text(position), "give a finite position");
     if (std::find(config.joints.begin(), config.joints.end(), name) != config.joints.end())
-      throw ConfigError(parameter, text(position),
+      throw ConfigError(parameter, to_short_text(position),
                         "this joint is commanded; take it out of `joints` or of `locked`");
   }
 }
@@ -92,7 +84,7 @@ void expand(const char* parameter, std::vector<T>& list, std::size_t size) {
 }
 
 void require(bool holds, const std::string& parameter, double value, const char* remedy) {
-  if (!holds) throw ConfigError(parameter, text(value), remedy);
+  if (!holds) throw ConfigError(parameter, to_short_text(value), remedy);
 }
 
 void check_friction(const std::string& joint, const JointFriction& friction) {
@@ -224,7 +216,7 @@ void check_gains(const std::string& joint, const Gains& gains, Mode mode) {
   require(gains.i_clamp >= 0.0, prefix + "i_clamp", gains.i_clamp,
           "give a number not below zero; infinity for no bound");
   if (!usable(gains, mode))
-    throw ConfigError(prefix + "i", text(gains.i),
+    throw ConfigError(prefix + "i", to_short_text(gains.i),
                       std::string("mode ") + to_string(mode) +
                           " has no integral; set it to zero or use computed_torque");
 }
@@ -236,7 +228,8 @@ Config resolve(const Model& model, Config config) {
   if (!config.gravity) config.gravity = model.gravity;
   if (!config.gravity->allFinite()) {
     const Eigen::Vector3d& g = *config.gravity;
-    throw ConfigError("gravity", text(g[0]) + " " + text(g[1]) + " " + text(g[2]),
+    throw ConfigError("gravity",
+                      to_short_text(g[0]) + " " + to_short_text(g[1]) + " " + to_short_text(g[2]),
                       "give three finite numbers in m/s²");
   }
   return config;

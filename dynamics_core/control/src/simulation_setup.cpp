@@ -1,54 +1,32 @@
 #include "dynamics_core/control/simulation_setup.hpp"
 
 #include <algorithm>
-#include <array>
-#include <charconv>
-#include <cmath>
-#include <limits>
-#include <sstream>
-#include <string_view>
+#include <optional>
 
 #include "dynamics_core/control/config.hpp"
 #include "dynamics_core/load.hpp"
+#include "dynamics_core/text.hpp"
 
 namespace dynamics_core::control {
 
 namespace {
 
+using text::to_short_text;
+using text::trimmed;
 using Settings = std::unordered_map<std::string, std::string>;
 
-[[nodiscard]] std::string trimmed(std::string_view text) {
-  constexpr const char* blank = " \t\r\n";
-  const auto begin = text.find_first_not_of(blank);
-  if (begin == std::string_view::npos) return "";
-  return std::string(text.substr(begin, text.find_last_not_of(blank) + 1 - begin));
-}
-
-/// The parts between commas, trimmed.
+/// The parts between commas; a comma may also end the list.
 [[nodiscard]] std::vector<std::string> split(const std::string& text) {
-  std::vector<std::string> parts;
-  std::istringstream rest(text);
-  for (std::string part; std::getline(rest, part, ',');) parts.push_back(trimmed(part));
+  std::vector<std::string> parts = text::split(text);
+  if (!text.empty() && text.back() == ',') parts.pop_back();
   return parts;
 }
 
-template <class Number>
-[[nodiscard]] Number parse(const std::string& name, const std::string& text, const char* remedy) {
-  const std::string digits = trimmed(text);
-  const char* begin = digits.data();
-  const char* const end = begin + digits.size();
-  if (begin != end && *begin == '+') ++begin;
-  Number value{};
-  const auto [stop, error] = std::from_chars(begin, end, value);
-  if (error != std::errc() || stop != end) throw ConfigError(name, "'" + text + "'", remedy);
-  return value;
-}
-
 [[nodiscard]] double parse_number(const std::string& name, const std::string& text) {
-  constexpr const char* remedy = "is not a finite number; write one as 0.01 or 1e-2";
-  const auto value = parse<double>(name, text, remedy);
-  if (!std::isfinite(value)) throw ConfigError(name, "'" + text + "'", remedy);
-  return value;
+  const std::optional<double> value = text::parse_finite(trimmed(text));
+  if (!value)
+    throw ConfigError(name, "'" + text + "'", "is not a finite number; write one as 0.01 or 1e-2");
+  return *value;
 }
 
 [[nodiscard]] bool parse_bool(const std::string& name, const std::string& text) {
@@ -117,11 +95,8 @@ template <class Items>
 
 void require_within(const std::string& name, double value, double low, double high) {
   if (value >= low && value <= high) return;
-  std::ostringstream number;
-  std::ostringstream remedy;
-  number << value;
-  remedy << "give a number from " << low << " to " << high;
-  throw ConfigError(name, number.str(), remedy.str());
+  throw ConfigError(name, to_short_text(value),
+                    "give a number from " + to_short_text(low) + " to " + to_short_text(high));
 }
 
 /// What the settings say, and defaults where they say nothing.
@@ -131,7 +106,8 @@ class Reader {
     for (const auto& [name, text] : settings)
       if (std::find(simulation_settings.begin(), simulation_settings.end(), name) ==
           simulation_settings.end())
-        throw ConfigError(name, "'" + text + "'", "is unknown; known are " + all_known());
+        throw ConfigError(name, "'" + text + "'",
+                          "is unknown; known are " + text::joined(simulation_settings));
   }
 
   [[nodiscard]] const std::string* text(const char* name) const {
@@ -143,8 +119,11 @@ class Reader {
   }
   template <class Integer>
   void whole(const char* name, Integer& value) const {
-    if (const std::string* t = text(name))
-      value = parse<Integer>(name, *t, "is not a whole number; write one as 3");
+    const std::string* t = text(name);
+    if (t == nullptr) return;
+    const std::optional<Integer> whole = text::parse_whole<Integer>(trimmed(*t));
+    if (!whole) throw ConfigError(name, "'" + *t + "'", "is not a whole number; write one as 3");
+    value = *whole;
   }
   [[nodiscard]] bool is(const char* name, bool otherwise) const {
     const std::string* t = text(name);
@@ -152,12 +131,6 @@ class Reader {
   }
 
  private:
-  [[nodiscard]] static std::string all_known() {
-    std::string list;
-    for (const char* name : simulation_settings)
-      list += (list.empty() ? "" : ", ") + std::string(name);
-    return list;
-  }
   const Settings& settings_;
 };
 

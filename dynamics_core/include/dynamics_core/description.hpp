@@ -30,7 +30,15 @@ class ModelError : public std::runtime_error {
   std::string element_;
 };
 
-enum class JointType { revolute, continuous, prismatic, fixed, planar, floating };
+enum class JointType {
+  revolute,
+  continuous,
+  prismatic,
+  fixed,
+  planar,
+  floating,
+  helical,  ///< a screw: turns about its axis and advances along it; its coordinate is the angle
+};
 
 [[nodiscard]] const char* to_string(JointType type) noexcept;
 
@@ -66,6 +74,7 @@ struct JointDescription {
   std::string child;                                ///< link
   Pose<double> origin = Pose<double>::identity();   ///< of the joint (and child) in the parent link
   Eigen::Vector3d axis = Eigen::Vector3d::UnitX();  ///< in the joint's frame; planar: the normal
+  double pitch = 0.0;                               ///< helical: metres along the axis per radian
   std::optional<Limits> limits;
   double damping = 0.0;        ///< viscous friction, N·m·s/rad or N·s/m
   double friction = 0.0;       ///< Coulomb friction, N·m or N

@@ -8,7 +8,8 @@ namespace dynamics_core {
 
 /// Reads a URDF. `source` names it in messages. Throws ModelError.
 [[nodiscard]] RobotDescription parse_urdf(const std::string& xml, const std::string& source = "");
-/// Reads a Denavit–Hartenberg table (YAML or JSON), in the convention of Saha 1999, Appendix A.
+/// Reads a Denavit–Hartenberg table (YAML or JSON), in the convention of Saha 1999, Appendix A, of
+/// revolute, prismatic and helical joints; docs/robots.md lists its keys.
 [[nodiscard]] RobotDescription parse_dh(const std::string& text, const std::string& source = "");
 /// Reads a file of either kind, told apart by its content.
 [[nodiscard]] RobotDescription parse_file(const std::string& path);
