@@ -4,12 +4,10 @@
 #include <cmath>
 #include <unordered_set>
 
-#include "dynamics_core/cholesky.hpp"
+#include "dynamics_core/methods.hpp"
 #include "dynamics_core/control/config.hpp"
 #include "dynamics_core/control/payload_ramp.hpp"
 #include "dynamics_core/friction.hpp"
-#include "dynamics_core/kinematics.hpp"
-#include "dynamics_core/methods.hpp"
 #include "dynamics_core/regressor.hpp"
 #include "dynamics_core/text.hpp"
 
@@ -167,8 +165,8 @@ class Batch::Job {
       if (!loaded.insert(link).second)
         throw RequestError("link " + quoted(name) + " carries two loads; give their sum");
       try {
-        (void)control::checked_payload(batch.model_, name, on.load);
-      } catch (const control::ConfigError& error) {
+        (void)checked_payload(batch.model_, name, on.load);
+      } catch (const ConfigError& error) {
         throw RequestError("load on link " + quoted(name) + ": " + error.what());
       }
       if (const Status status = ws.set_payload(link, on.load); status != Status::ok)
@@ -214,7 +212,7 @@ BatchAnswer Batch::coriolis(const BatchQuery& query, CoriolisFactor factor) cons
   Job job(*this, query);
   MatrixXd C(model_.nv, model_.nv);
   const auto compute =
-      factor == CoriolisFactor::christoffel ? denoc::coriolis_skew<double> : job.use.coriolis;
+      factor == CoriolisFactor::christoffel ? denoc::coriolis_christoffel<double> : job.use.coriolis;
   return job.run(job.n(), job.n(), [&](Out out) {
     const Status status = compute(job.ws, job.state.q, job.state.v, C);
     out = C(job.joints.v, job.joints.v);

@@ -5,14 +5,7 @@
 #include <functional>
 #include <sstream>
 
-#include "dynamics_core/articulated_body.hpp"
-#include "dynamics_core/cholesky.hpp"
-#include "dynamics_core/composite_body.hpp"
-#include "dynamics_core/coriolis.hpp"
-#include "dynamics_core/denoc.hpp"
-#include "dynamics_core/gibbs_appell.hpp"
-#include "dynamics_core/newton_euler.hpp"
-#include "dynamics_core/udut.hpp"
+#include "dynamics_core/methods.hpp"
 
 namespace dynamics_core {
 

@@ -14,7 +14,6 @@
 #include "dynamics_core/loops.hpp"
 #include "dynamics_core/methods.hpp"
 #include "dynamics_core/model.hpp"
-#include "dynamics_core/workspace.hpp"
 
 namespace dynamics_core::tools {
 

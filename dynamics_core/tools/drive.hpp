@@ -6,7 +6,7 @@
 #include <functional>
 #include <string>
 
-#include "dynamics_core/workspace.hpp"
+#include "dynamics_core/methods.hpp"
 
 namespace dynamics_core::tools {
 

@@ -7,7 +7,6 @@
 #include "common.hpp"
 #include "dynamics_core/friction.hpp"
 #include "dynamics_core/joint_selection.hpp"
-#include "dynamics_core/kinematics.hpp"
 #include "dynamics_core/methods.hpp"
 #include "dynamics_core/regressor.hpp"
 #include "dynamics_core/text.hpp"
@@ -34,15 +33,15 @@ class Evaluator {
   static const std::vector<Entry> quantities;
   static constexpr int defaults = 5;  ///< so many of them are computed unasked
 
-  Evaluator(const Model& model, Workspace<double> ws, const LoopSet& loops,
+  Evaluator(const Model& model, Workspace<double>& ws, const LoopSet& loops,
             std::optional<Method> method, std::vector<Entry> wanted, int link)
       : model_(model),
         reader_(model, link),
-        ws_(std::move(ws)),
+        ws_(ws),
         method_(method),
         algorithms_(method ? algorithms<double>(ws_, *method) : default_algorithms<double>(ws_)),
         friction_(model),
-        loops_(model, loops),
+        loops_(ws_.tree, model, loops),
         wanted_(std::move(wanted)) {}
 
   [[nodiscard]] Record operator()(const std::string& text, std::size_t number) {
@@ -147,9 +146,8 @@ class Evaluator {
   void forward_dynamics(const State& s, Record& out) {
     VectorXd x(model_.nv);
     VectorXd lambda(loops_.rows());
-    const Status status = loops_.rows() == 0
-                              ? algorithms_.forward_dynamics(ws_, s.q, s.v, s.tau, x)
-                              : loops::null_space<double>(ws_, loops_, s.q, s.v, s.tau, x, lambda);
+    const Status status = loops_.rows() == 0 ? algorithms_.forward_dynamics(ws_, s.q, s.v, s.tau, x)
+                                             : loops_.null_space(s.q, s.v, s.tau, x, lambda);
     if (status != Status::singular) require(status);
     out["qdd"] = status == Status::singular ? Record(nullptr) : vector(x, s.order.v);
   }
@@ -195,11 +193,11 @@ class Evaluator {
 
   const Model& model_;
   LineReader reader_;
-  Workspace<double> ws_;
+  Workspace<double>& ws_;
   std::optional<Method> method_;
   Algorithms<double> algorithms_;
   Friction<double> friction_;
-  loops::Loops<double> loops_;
+  Loops<double> loops_;
   std::vector<Entry> wanted_;
 };
 
@@ -273,8 +271,9 @@ int eval(const EvalOptions& options) {
   const std::vector<Evaluator::Entry> wanted = wanted_quantities(options.compute);
   const std::optional<Method> method = parse_method(options.method);
   const Model model = load_robot(options.robot);
-  Evaluator evaluate(model, make_workspace(model, options.robot), load_loops(model, options.robot),
-                     method, wanted, jacobian_link(model, options));
+  Workspace<double> ws = make_workspace(model, options.robot);
+  Evaluator evaluate(model, ws, load_loops(model, options.robot), method, wanted,
+                     jacobian_link(model, options));
   if (options.input == "-") {
     std::ios::sync_with_stdio(false);
     return evaluate_stream(std::cin, "standard input", evaluate);

@@ -9,7 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "dynamics_core/workspace.hpp"
+#include "dynamics_core/methods.hpp"
 
 namespace dynamics_core::tools {
 

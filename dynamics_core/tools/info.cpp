@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "common.hpp"
-#include "dynamics_core/kinematics.hpp"
+#include "dynamics_core/methods.hpp"
 #include "dynamics_core/regressor.hpp"
 #include "dynamics_core/text.hpp"
 

@@ -5,7 +5,7 @@
 
 #include "common.hpp"
 #include "dynamics_core/friction.hpp"
-#include "dynamics_core/newton_euler.hpp"
+#include "dynamics_core/methods.hpp"
 #include "dynamics_core/trajectory.hpp"
 
 namespace dynamics_core::tools {

@@ -90,7 +90,7 @@ class Plant {
  public:
   Plant(const Model& model, Workspace<double>& ws, const SimulateOptions& options)
       : ws_(ws),
-        loops_(model, load_loops(model, options.robot)),
+        loops_(ws.tree, model, load_loops(model, options.robot)),
         lambda_(VectorXd::Zero(loops_.rows())),
         forward_dynamics_(algorithms_for(options.method, ws).forward_dynamics),
         friction_(model),
@@ -114,7 +114,7 @@ class Plant {
     if (rubs_)
       if (const Status s = friction_.subtract(v, left_); s != Status::ok) return s;
     if (loops_.rows() == 0) return forward_dynamics_(ws_, q, v, left_, a);
-    return loops::null_space<double>(ws_, loops_, q, v, left_, a, lambda_);
+    return loops_.null_space(q, v, left_, a, lambda_);
   }
 
   /// The drive's efforts at the last evaluation.
@@ -143,15 +143,15 @@ class Plant {
     loops_.alpha = options.stabilisation;
     loops_.beta = options.stabilisation;
     if (loops_.rows() == 0) return;
-    if (loops::project<double>(ws_, loops_, start_.q) != Status::ok)
+    if (loops_.project(start_.q) != Status::ok)
       throw ModelError(options.robot.loops, "loops", "cannot be closed near the start",
                        "give a --q0 nearer to a closed configuration");
-    if (loops::project_velocity<double>(ws_, loops_, start_.q, start_.v) != Status::ok)
+    if (loops_.project_velocity(start_.q, start_.v) != Status::ok)
       throw UsageError("--v0: no velocity near it respects the loops");
   }
 
   Workspace<double>& ws_;
-  loops::Loops<double> loops_;
+  Loops<double> loops_;
   VectorXd lambda_;
   decltype(Algorithms<double>::forward_dynamics) forward_dynamics_;
   Friction<double> friction_;

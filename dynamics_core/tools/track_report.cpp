@@ -11,8 +11,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "dynamics_core/composite_body.hpp"
-#include "dynamics_core/kinematics.hpp"
+#include "dynamics_core/methods.hpp"
 #include "track.hpp"
 
 namespace dynamics_core::tools {

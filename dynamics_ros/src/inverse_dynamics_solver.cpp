@@ -17,9 +17,8 @@
 #include <string>
 
 #include "dynamics_core/friction.hpp"
-#include "dynamics_core/kinematics.hpp"
-#include "dynamics_core/load.hpp"
 #include "dynamics_core/methods.hpp"
+#include "dynamics_core/load.hpp"
 
 namespace realtime_dynamics {
 

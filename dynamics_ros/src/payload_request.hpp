@@ -1,6 +1,6 @@
 #pragma once
 
-#include "dynamics_core/workspace.hpp"
+#include "dynamics_core/methods.hpp"
 #include "realtime_dynamics/srv/set_payload.hpp"
 
 namespace realtime_dynamics {

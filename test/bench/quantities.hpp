@@ -7,14 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "dynamics_core/articulated_body.hpp"
-#include "dynamics_core/cholesky.hpp"
-#include "dynamics_core/composite_body.hpp"
-#include "dynamics_core/denoc.hpp"
-#include "dynamics_core/gibbs_appell.hpp"
+#include "dynamics_core/methods.hpp"
 #include "dynamics_core/load.hpp"
-#include "dynamics_core/newton_euler.hpp"
-#include "dynamics_core/udut.hpp"
 
 namespace bench {
 

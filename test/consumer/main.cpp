@@ -3,7 +3,7 @@
 #include <iostream>
 
 #include "dynamics_core/load.hpp"
-#include "dynamics_core/newton_euler.hpp"
+#include "dynamics_core/methods.hpp"
 
 int main() {
   const auto model = dynamics_core::load_urdf_string(R"(

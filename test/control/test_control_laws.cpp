@@ -6,9 +6,8 @@
 #include <cmath>
 #include <limits>
 
-#include "dynamics_core/composite_body.hpp"
+#include "dynamics_core/methods.hpp"
 #include "dynamics_core/control/controller.hpp"
-#include "dynamics_core/coriolis.hpp"
 #include "support/closed_loop.hpp"
 #include "support/trees.hpp"
 
@@ -33,7 +32,7 @@ struct Matrices {
     Workspace<double> ws(model);
     EXPECT_EQ(ws.set_gravity(gravity), Status::ok);
     EXPECT_EQ(composite_body::mass_matrix(ws, q, M), Status::ok);
-    EXPECT_EQ(denoc::coriolis_skew(ws, q, v, C), Status::ok);
+    EXPECT_EQ(denoc::coriolis_christoffel(ws, q, v, C), Status::ok);
     EXPECT_EQ(newton_euler::gravity(ws, q, g), Status::ok);
   }
 };

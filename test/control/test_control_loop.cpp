@@ -6,7 +6,7 @@
 #include <cmath>
 #include <cstdio>
 
-#include "dynamics_core/composite_body.hpp"
+#include "dynamics_core/methods.hpp"
 #include "dynamics_core/trajectory.hpp"
 #include "support/closed_loop.hpp"
 

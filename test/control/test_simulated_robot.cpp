@@ -9,15 +9,14 @@
 #include <cstdio>
 
 #include "dynamics_core/control/config.hpp"
-#include "dynamics_core/kinematics.hpp"
-#include "dynamics_core/newton_euler.hpp"
+#include "dynamics_core/methods.hpp"
 #include "support/allocation_guard.hpp"
 #include "support/closed_loop.hpp"
 
 namespace {
 
 using namespace dynamics_core;
-using control::ConfigError;
+using ConfigError;
 using control::Drive;
 using control::Imperfections;
 using control::Mechanics;

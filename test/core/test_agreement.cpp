@@ -6,7 +6,6 @@
 
 #include <Eigen/Eigenvalues>
 
-#include "dynamics_core/kinematics.hpp"
 #include "dynamics_core/methods.hpp"
 #include "support/trees.hpp"
 

@@ -8,9 +8,8 @@
 
 #include "dynamics_core/batch.hpp"
 #include "dynamics_core/friction.hpp"
-#include "dynamics_core/kinematics.hpp"
-#include "dynamics_core/load.hpp"
 #include "dynamics_core/methods.hpp"
+#include "dynamics_core/load.hpp"
 #include "dynamics_core/regressor.hpp"
 #include "support/kinds.hpp"
 
@@ -139,7 +138,7 @@ TEST_P(BatchTest, GivesMassMatrixGravityAndCoriolis) {
     compare(M, k, A(s.order, s.order));
     ASSERT_EQ(use.gravity(ws, q, x), Status::ok);
     compare(g, k, x(s.order));
-    ASSERT_EQ(denoc::coriolis_skew<double>(ws, q, v, A), Status::ok);
+    ASSERT_EQ(denoc::coriolis_christoffel<double>(ws, q, v, A), Status::ok);
     compare(Cc, k, A(s.order, s.order));
     // The other factor differs as a matrix; its product with v does not.
     const VectorXd product = A * v;

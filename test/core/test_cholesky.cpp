@@ -1,10 +1,9 @@
-#include "dynamics_core/cholesky.hpp"
+#include "dynamics_core/methods.hpp"
 
 #include <gtest/gtest.h>
 
 #include <Eigen/LU>
 
-#include "dynamics_core/articulated_body.hpp"
 #include "support/trees.hpp"
 
 namespace {

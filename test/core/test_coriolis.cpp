@@ -1,12 +1,10 @@
-#include "dynamics_core/coriolis.hpp"
+#include "dynamics_core/methods.hpp"
 
 #include <gtest/gtest.h>
 
 #include <Eigen/Geometry>
 #include <limits>
 
-#include "dynamics_core/composite_body.hpp"
-#include "dynamics_core/newton_euler.hpp"
 #include "support/planar_arm.hpp"
 #include "support/trees.hpp"
 
@@ -30,9 +28,9 @@ MatrixXd coriolis(Workspace<double>& ws, const VectorXd& q, const VectorXd& v) {
   EXPECT_EQ(denoc::coriolis(ws, q, v, C), Status::ok);
   return C;
 }
-MatrixXd coriolis_skew(Workspace<double>& ws, const VectorXd& q, const VectorXd& v) {
+MatrixXd coriolis_christoffel(Workspace<double>& ws, const VectorXd& q, const VectorXd& v) {
   MatrixXd C(ws.nv(), ws.nv());
-  EXPECT_EQ(denoc::coriolis_skew(ws, q, v, C), Status::ok);
+  EXPECT_EQ(denoc::coriolis_christoffel(ws, q, v, C), Status::ok);
   return C;
 }
 
@@ -74,7 +72,7 @@ TEST(Coriolis, TimesVelocityIsBiasWithoutGravity) {
     ASSERT_EQ(newton_euler::gravity(ws, t.q, gravity), Status::ok);
     const VectorXd expected = bias - gravity;
     ASSERT_TRUE(close_to(VectorXd(coriolis(ws, t.q, t.v) * t.v), expected, 1e-9));
-    ASSERT_TRUE(close_to(VectorXd(coriolis_skew(ws, t.q, t.v) * t.v), expected, 1e-9));
+    ASSERT_TRUE(close_to(VectorXd(coriolis_christoffel(ws, t.q, t.v) * t.v), expected, 1e-9));
   }
 }
 
@@ -87,7 +85,7 @@ TEST(Coriolis, RateOfMassMatrixLessTwiceItIsSkew) {
     const MatrixXd M_dot =
         derivative([&](double h) { return mass_matrix(ws, advance(t.model, t.q, t.v, h)); },
                    1.0 + t.v.lpNorm<1>());
-    for (const MatrixXd& C : {coriolis(ws, t.q, t.v), coriolis_skew(ws, t.q, t.v)}) {
+    for (const MatrixXd& C : {coriolis(ws, t.q, t.v), coriolis_christoffel(ws, t.q, t.v)}) {
       // N + Nᵀ = 0 for N = Ṁ − 2C is C + Cᵀ = Ṁ, as Ṁ is symmetric.
       ASSERT_TRUE(close_to(MatrixXd(C + C.transpose()), M_dot, 1e-9));
     }
@@ -111,7 +109,7 @@ TEST(CoriolisSkew, IsMadeOfChristoffelSymbols) {
       for (int j = 0; j < n; ++j)
         for (int k = 0; k < n; ++k)
           expected(i, j) += 0.5 * (dM[k](i, j) + dM[j](i, k) - dM[i](j, k)) * t.v[k];
-    ASSERT_TRUE(close_to(coriolis_skew(ws, t.q, t.v), expected, 1e-9));
+    ASSERT_TRUE(close_to(coriolis_christoffel(ws, t.q, t.v), expected, 1e-9));
   }
 }
 
@@ -123,8 +121,8 @@ TEST(CoriolisSkew, IsSymmetricInItsTwoVelocities) {
     SCOPED_TRACE(t.trace());
     Workspace<double> ws(t.model);
     const VectorXd& u = t.a;
-    ASSERT_TRUE(close_to(VectorXd(coriolis_skew(ws, t.q, t.v) * u),
-                         VectorXd(coriolis_skew(ws, t.q, u) * t.v), 1e-10));
+    ASSERT_TRUE(close_to(VectorXd(coriolis_christoffel(ws, t.q, t.v) * u),
+                         VectorXd(coriolis_christoffel(ws, t.q, u) * t.v), 1e-10));
     const VectorXd gap = coriolis(ws, t.q, t.v) * u - coriolis(ws, t.q, u) * t.v;
     largest = std::max(largest, gap.norm());
   }
@@ -141,7 +139,7 @@ TEST(Coriolis, IsTheClosedFormOfThePlanarArm) {
     arm.evaluate(q, v);
     // All ω are parallel: the two body terms have the same effect.
     ASSERT_TRUE(close_to(coriolis(ws, q, v), MatrixXd(arm.C), 1e-13));
-    ASSERT_TRUE(close_to(coriolis_skew(ws, q, v), MatrixXd(arm.C), 1e-13));
+    ASSERT_TRUE(close_to(coriolis_christoffel(ws, q, v), MatrixXd(arm.C), 1e-13));
   }
 }
 
@@ -151,8 +149,8 @@ TEST(Coriolis, SinglePrecisionIsTheSameText) {
   Workspace<float> wf(t.model);
   Eigen::MatrixXf C(t.model.nv, t.model.nv);
   const Eigen::VectorXf q = t.q.cast<float>(), v = t.v.cast<float>();
-  ASSERT_EQ(denoc::coriolis_skew(wf, q, v, C), Status::ok);
-  EXPECT_TRUE(close_to(MatrixXd(C.cast<double>()), coriolis_skew(ws, t.q, t.v), 2e-5));
+  ASSERT_EQ(denoc::coriolis_christoffel(wf, q, v, C), Status::ok);
+  EXPECT_TRUE(close_to(MatrixXd(C.cast<double>()), coriolis_christoffel(ws, t.q, t.v), 2e-5));
   ASSERT_EQ(denoc::coriolis(wf, q, v, C), Status::ok);
   EXPECT_TRUE(close_to(MatrixXd(C.cast<double>()), coriolis(ws, t.q, t.v), 2e-5));
 }
@@ -165,7 +163,7 @@ TEST(Coriolis, RefusesBadArguments) {
   VectorXd nan = ok;
   nan[1] = std::numeric_limits<double>::quiet_NaN();
   MatrixXd C(3, 3), wide(3, 4), low(2, 3);
-  for (const auto f : {denoc::coriolis<double>, denoc::coriolis_skew<double>}) {
+  for (const auto f : {denoc::coriolis<double>, denoc::coriolis_christoffel<double>}) {
     EXPECT_EQ(f(ws, small, ok, C), Status::wrong_size);
     EXPECT_EQ(f(ws, ok, small, C), Status::wrong_size);
     EXPECT_EQ(f(ws, ok, ok, wide), Status::wrong_size);

@@ -2,8 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "dynamics_core/articulated_body.hpp"
-#include "dynamics_core/gibbs_appell.hpp"
+#include "dynamics_core/methods.hpp"
 #include "support/trees.hpp"
 
 namespace {

@@ -1,11 +1,9 @@
-#include "dynamics_core/gibbs_appell.hpp"
+#include "dynamics_core/methods.hpp"
 
 #include <gtest/gtest.h>
 
 #include <limits>
 
-#include "dynamics_core/composite_body.hpp"
-#include "dynamics_core/newton_euler.hpp"
 #include "support/planar_arm.hpp"
 #include "support/trees.hpp"
 

@@ -3,8 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "dynamics_core/composite_body.hpp"
-#include "dynamics_core/newton_euler.hpp"
+#include "dynamics_core/methods.hpp"
 #include "support/global_analysis.hpp"
 #include "support/kinds.hpp"
 

@@ -11,7 +11,6 @@
 #include <kdl/chainidsolver_recursive_newton_euler.hpp>
 #include <kdl/chainjnttojacsolver.hpp>
 
-#include "dynamics_core/kinematics.hpp"
 #include "dynamics_core/methods.hpp"
 #include "support/random_model.hpp"
 

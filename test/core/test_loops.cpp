@@ -9,6 +9,7 @@
 #include <fstream>
 
 #include "dynamics_core/loops.hpp"
+#include "dynamics_core/methods.hpp"
 #include "support/allocation_guard.hpp"
 #include "support/kinds.hpp"
 
@@ -17,20 +18,19 @@ using Eigen::MatrixXd;
 using Eigen::Vector2d;
 using Eigen::Vector3d;
 using Eigen::VectorXd;
-using loops::Loops;
 using support::difference;
 
 namespace {
 
-using Solve = Status (*)(Workspace<double>&, Loops<double>&, VectorIn<double>, VectorIn<double>,
-                         VectorIn<double>, VectorOut<double>, VectorOut<double>) noexcept;
+using Solve = Status (Loops<double>::*)(VectorIn<double>, VectorIn<double>, VectorIn<double>,
+                                        VectorOut<double>, VectorOut<double>) noexcept;
 struct LoopMethod {
   const char* name;
   Solve solve;
 };
-const std::vector<LoopMethod> methods = {{"bordered", &loops::bordered<double>},
-                                         {"multipliers_first", &loops::multipliers_first<double>},
-                                         {"null_space", &loops::null_space<double>}};
+const std::vector<LoopMethod> methods = {{"bordered", &Loops<double>::bordered},
+                                         {"multipliers_first", &Loops<double>::multipliers_first},
+                                         {"null_space", &Loops<double>::null_space}};
 
 // --- The four-bar linkage ------------------------------------------------------------------------
 
@@ -153,7 +153,7 @@ TEST(FourBarLinkage, EquationOfMotionInClosedForm) {
        {LoopType::revolute, LoopType::spherical, LoopType::cylindrical, LoopType::universal}) {
     LoopSet set = bar.loop(model, type);
     set[0].axis_b = Vector3d::UnitX();  // the universal joint's second axis, square to z as built
-    Loops<double> l(model, set);
+    Loops<double> l(ws.tree, model, set);
     for (int k = 0; k < 50; ++k) {
       const double theta = random.uniform(-3.1, 3.1);
       const double rate = random.uniform(-4.0, 4.0);
@@ -163,8 +163,7 @@ TEST(FourBarLinkage, EquationOfMotionInClosedForm) {
         SCOPED_TRACE(std::string(method.name) + " " + to_string(type));
         VectorXd a(3);
         VectorXd lambda(l.rows());
-        ASSERT_EQ(method.solve(ws, l, bar.q(theta), bar.v(theta, rate), tau, a, lambda),
-                  Status::ok);
+        ASSERT_EQ((l.*method.solve)(bar.q(theta), bar.v(theta, rate), tau, a, lambda), Status::ok);
         EXPECT_EQ(l.rank(), 2);  // of five equations in space, two hold in the plane
         EXPECT_LT(difference(a, bar.a(theta, rate, expected)), 1e-9);
       }
@@ -182,19 +181,22 @@ TEST(FourBarLinkage, LosesRankAtTheChangePoint) {
   bar.ground = 0.9;  // a parallelogram folds flat at θ = 0
   const Model model = build_model(bar.description());
   Workspace<double> ws(model);
-  Loops<double> l(model, bar.loop(model));
+  Loops<double> l(ws.tree, model, bar.loop(model));
   const VectorXd q = VectorXd::Zero(3);
   const VectorXd v = VectorXd::Zero(3);
+  MatrixXd J(l.rows(), 3);
+  VectorXd bias(l.rows());
+  ASSERT_EQ(l.constraint(q, v, J, bias), Status::ok);
   VectorXd reference;
   for (const LoopMethod& method : methods) {
     SCOPED_TRACE(method.name);
     VectorXd a(3);
     VectorXd lambda(l.rows());
-    ASSERT_EQ(method.solve(ws, l, q, v, Vector3d(1.0, 0.0, 0.0), a, lambda), Status::ok);
+    ASSERT_EQ((l.*method.solve)(q, v, Vector3d(1.0, 0.0, 0.0), a, lambda), Status::ok);
     EXPECT_EQ(l.rank(), 1);
     if (reference.size() == 0) reference = a;
     EXPECT_LT(difference(a, reference), 1e-9);
-    EXPECT_LT((l.J * a).cwiseAbs().maxCoeff(), 1e-9);
+    EXPECT_LT((J * a).cwiseAbs().maxCoeff(), 1e-9);
   }
 }
 
@@ -212,13 +214,13 @@ Course simulate(const FourBar& bar, Solve solve, double stabilisation, VectorXd 
                 double duration, double dt = 1e-3) {
   const Model model = build_model(bar.description());
   Workspace<double> ws(model);
-  Loops<double> l(model, bar.loop(model));
+  Loops<double> l(ws.tree, model, bar.loop(model));
   l.alpha = l.beta = stabilisation;
   const VectorXd tau = VectorXd::Zero(3);
   VectorXd lambda(l.rows());
   const auto acceleration = [&](const VectorXd& at, const VectorXd& rate) {
     VectorXd a(3);
-    EXPECT_EQ(solve(ws, l, at, rate, tau, a, lambda), Status::ok);
+    EXPECT_EQ((l.*solve)(at, rate, tau, a, lambda), Status::ok);
     return a;
   };
   const auto energy = [&] {
@@ -241,7 +243,7 @@ Course simulate(const FourBar& bar, Solve solve, double stabilisation, VectorXd 
     course.energy_drift = std::max(course.energy_drift, std::abs(energy() - start));
   }
   VectorXd phi(l.rows());
-  EXPECT_EQ(loops::position_error(ws, l, q, phi), Status::ok);
+  EXPECT_EQ(l.position_error(q, phi), Status::ok);
   course.position_error = phi.cwiseAbs().maxCoeff();
   course.q = q;
   return course;
@@ -282,7 +284,7 @@ TEST(FourBarLinkage, ProjectsOntoTheLoop) {
   const FourBar bar;
   const Model model = build_model(bar.description());
   Workspace<double> ws(model);
-  Loops<double> l(model, bar.loop(model));
+  Loops<double> l(ws.tree, model, bar.loop(model));
   support::Random random(11);
   for (int k = 0; k < 50; ++k) {
     const double theta = random.uniform(-3.1, 3.1);
@@ -290,17 +292,17 @@ TEST(FourBarLinkage, ProjectsOntoTheLoop) {
     VectorXd v = random.vector(2.0);
     q[0] = theta;
     l.weights[0] = 0.0;  // the crank holds still, so the answer is known
-    ASSERT_EQ(loops::project(ws, l, q), Status::ok);
+    ASSERT_EQ(l.project(q), Status::ok);
     EXPECT_EQ(q[0], theta);
     EXPECT_LT(difference(q, bar.q(theta)), 1e-10);
     const double rate = v[0];
-    ASSERT_EQ(loops::project_velocity(ws, l, q, v), Status::ok);
+    ASSERT_EQ(l.project_velocity(q, v), Status::ok);
     EXPECT_LT(difference(v, bar.v(theta, rate)), 1e-10);
 
     l.weights[0] = 1.0;  // the nearest point: what was moved is square to where the linkage goes
     const VectorXd before = random.vector(2.0);
     v = before;
-    ASSERT_EQ(loops::project_velocity(ws, l, q, v), Status::ok);
+    ASSERT_EQ(l.project_velocity(q, v), Status::ok);
     EXPECT_NEAR((v - before).dot(bar.v(theta, 1.0)), 0.0, 1e-9);
   }
 }
@@ -311,9 +313,9 @@ TEST(FourBarLinkage, ImpossibleLoopDoesNotConverge) {
   Workspace<double> ws(model);
   LoopSet set = bar.loop(model);
   set[0].frame_b.p = {5.0, 0.0, 0.0};  // out of reach
-  Loops<double> l(model, set);
+  Loops<double> l(ws.tree, model, set);
   VectorXd q = bar.q(0.4);
-  EXPECT_EQ(loops::project(ws, l, q), Status::not_converged);
+  EXPECT_EQ(l.project(q), Status::not_converged);
   EXPECT_TRUE(q.allFinite());
 }
 
@@ -323,7 +325,7 @@ TEST(FourBarLinkage, MasslessLinks) {
   bar.m1 = bar.I1 = bar.m2 = bar.I2 = 0.0;
   const Model model = build_model(bar.description());
   Workspace<double> ws(model);
-  Loops<double> l(model, bar.loop(model));
+  Loops<double> l(ws.tree, model, bar.loop(model));
   const double theta = 0.7;
   const double rate = 1.1;
   const Vector3d tau(0.5, 0.0, 0.0);
@@ -332,8 +334,8 @@ TEST(FourBarLinkage, MasslessLinks) {
   VectorXd lambda(l.rows());
   for (const LoopMethod& method : methods) {
     SCOPED_TRACE(method.name);
-    const Status status = method.solve(ws, l, bar.q(theta), bar.v(theta, rate), tau, a, lambda);
-    if (method.solve == &loops::multipliers_first<double>) {
+    const Status status = (l.*method.solve)(bar.q(theta), bar.v(theta, rate), tau, a, lambda);
+    if (method.solve == &Loops<double>::multipliers_first) {
       EXPECT_EQ(status, Status::singular);  // needs M⁻¹
     } else {
       ASSERT_EQ(status, Status::ok);
@@ -343,9 +345,10 @@ TEST(FourBarLinkage, MasslessLinks) {
   bar.m3 = bar.I3 = 0.0;  // nothing has mass
   const Model empty = build_model(bar.description());
   Workspace<double> nothing(empty);
+  Loops<double> weightless(nothing.tree, empty, bar.loop(empty));
   for (const LoopMethod& method : methods) {
     SCOPED_TRACE(method.name);
-    EXPECT_EQ(method.solve(nothing, l, bar.q(theta), bar.v(theta, rate), tau, a, lambda),
+    EXPECT_EQ((weightless.*method.solve)(bar.q(theta), bar.v(theta, rate), tau, a, lambda),
               Status::singular);
   }
 }
@@ -423,24 +426,24 @@ TEST_P(LoopsTest, MethodsAgreeWithADenseSolution) {
     if (m.set.empty()) continue;
     LoopSet set = m.set;
     if (seed % 2 == 0) set.push_back(set.front());  // every equation twice
-    Loops<double> l(m.model, set);
+    Loops<double> l(m.ws.tree, m.model, set);
     l.alpha = 3.0;
     l.beta = 2.0;
     Workspace<double>& ws = m.ws;
-    ASSERT_EQ(loops::project_velocity(ws, l, m.q, m.v), Status::ok);
+    ASSERT_EQ(l.project_velocity(m.q, m.v), Status::ok);
     const int link = m.random.integer(0, static_cast<int>(m.model.links.size()) - 1);
     ASSERT_EQ(ws.add_external_force(link, {m.random.vector(3.0), m.random.vector(3.0)}),
               Status::ok);
     MatrixXd J(l.rows(), m.model.nv);
     VectorXd bias(l.rows());
-    ASSERT_EQ(loops::constraint(ws, l, m.q, m.v, J, bias), Status::ok);
+    ASSERT_EQ(l.constraint(m.q, m.v, J, bias), Status::ok);
     EXPECT_LT((J * m.v).cwiseAbs().maxCoeff(), 1e-9);
     const VectorXd expected = dense_solution(ws, m.q, m.v, m.tau, J, -bias);
     for (const LoopMethod& method : methods) {
       SCOPED_TRACE(method.name);
       VectorXd a(m.model.nv);
       VectorXd lambda(l.rows());
-      ASSERT_EQ(method.solve(ws, l, m.q, m.v, m.tau, a, lambda), Status::ok);
+      ASSERT_EQ((l.*method.solve)(m.q, m.v, m.tau, a, lambda), Status::ok);
       EXPECT_LT(difference(a, expected), 1e-7);
       EXPECT_LT(difference(J * a, -bias), 1e-8);
       // Eq. 15: the multipliers are the forces.
@@ -460,15 +463,15 @@ TEST_P(LoopsTest, JointForcesBalance) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     Mechanism m(GetParam(), seed);
     if (m.set.empty()) continue;
-    Loops<double> l(m.model, m.set);
-    ASSERT_EQ(loops::project_velocity(m.ws, l, m.q, m.v), Status::ok);
+    Loops<double> l(m.ws.tree, m.model, m.set);
+    ASSERT_EQ(l.project_velocity(m.q, m.v), Status::ok);
     VectorXd a(m.model.nv);
     VectorXd lambda(l.rows());
-    ASSERT_EQ(loops::null_space(m.ws, l, m.q, m.v, m.tau, a, lambda), Status::ok);
+    ASSERT_EQ(l.null_space(m.q, m.v, m.tau, a, lambda), Status::ok);
     for (int k = 0; k < static_cast<int>(m.set.size()); ++k) {
       const LoopJoint& j = m.set[static_cast<std::size_t>(k)];
       Force<double> F;
-      ASSERT_EQ(loops::joint_force(m.ws, l, lambda, k, F), Status::ok);
+      ASSERT_EQ(l.joint_force(lambda, k, F), Status::ok);
       Pose<double> X_a;
       Pose<double> X_b;
       ASSERT_EQ(kinematics::pose(m.ws, j.link_a, X_a), Status::ok);
@@ -495,7 +498,7 @@ TEST_P(LoopsTest, DerivativesOfTheConstraint) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     Mechanism m(GetParam(), seed);
     if (m.set.empty()) continue;
-    Loops<double> l(m.model, m.set);
+    Loops<double> l(m.ws.tree, m.model, m.set);
     const int rows = l.rows();
     VectorXd q(m.model.nq);
     ASSERT_EQ(kinematics::integrate(m.ws, m.q, m.random.vector_x(m.model.nv, 0.3), 1.0, q),
@@ -509,11 +512,11 @@ TEST_P(LoopsTest, DerivativesOfTheConstraint) {
     for (const int side : {0, 1}) {
       VectorXd moved(m.model.nq);
       ASSERT_EQ(kinematics::integrate(m.ws, q, m.v, side == 0 ? -dt : dt, moved), Status::ok);
-      ASSERT_EQ(loops::position_error(m.ws, l, moved, phi[side]), Status::ok);
-      ASSERT_EQ(loops::constraint(m.ws, l, moved, m.v, J_side, ignored), Status::ok);
+      ASSERT_EQ(l.position_error(moved, phi[side]), Status::ok);
+      ASSERT_EQ(l.constraint(moved, m.v, J_side, ignored), Status::ok);
       rate[side] = J_side * m.v;
     }
-    ASSERT_EQ(loops::constraint(m.ws, l, q, m.v, J, bias), Status::ok);
+    ASSERT_EQ(l.constraint(q, m.v, J, bias), Status::ok);
     EXPECT_LT(difference(J * m.v, (phi[1] - phi[0]) / (2 * dt)), 1e-7);
     EXPECT_LT(difference(bias, (rate[1] - rate[0]) / (2 * dt)), 1e-7);
   }
@@ -526,13 +529,13 @@ TEST_P(LoopsTest, ProjectsBackAfterADisturbance) {
     if (m.set.empty()) continue;
     LoopSet set = m.set;
     if (seed % 2 == 0) set.push_back(set.front());
-    Loops<double> l(m.model, set);
+    Loops<double> l(m.ws.tree, m.model, set);
     VectorXd q = m.q;
     ASSERT_EQ(kinematics::integrate(m.ws, q, m.random.vector_x(m.model.nv, 0.02), 1.0, q),
               Status::ok);
     VectorXd phi(l.rows());
-    ASSERT_EQ(loops::project(m.ws, l, q), Status::ok);
-    ASSERT_EQ(loops::position_error(m.ws, l, q, phi), Status::ok);
+    ASSERT_EQ(l.project(q), Status::ok);
+    ASSERT_EQ(l.position_error(q, phi), Status::ok);
     EXPECT_LT(phi.cwiseAbs().maxCoeff(), 1e-11);
   }
 }
@@ -545,18 +548,18 @@ INSTANTIATE_TEST_SUITE_P(Kinds, LoopsTest, testing::ValuesIn(support::kinds()),
 TEST(Loops, NoneIsTheTree) {
   support::Sample s(support::kinds()[1], 4);
   Workspace<double> ws(s.model);
-  Loops<double> l(s.model, {});
+  Loops<double> l(ws.tree, s.model, {});
   VectorXd expected(s.model.nv);
   ASSERT_EQ(cholesky::forward_dynamics(ws, s.q, s.v, s.a, expected), Status::ok);
   VectorXd lambda(0);
   for (const LoopMethod& method : methods) {
     SCOPED_TRACE(method.name);
     VectorXd a(s.model.nv);
-    ASSERT_EQ(method.solve(ws, l, s.q, s.v, s.a, a, lambda), Status::ok);
+    ASSERT_EQ((l.*method.solve)(s.q, s.v, s.a, a, lambda), Status::ok);
     EXPECT_LT(difference(a, expected), 1e-9);
   }
-  EXPECT_EQ(loops::project(ws, l, s.q), Status::ok);
-  EXPECT_EQ(loops::project_velocity(ws, l, s.q, s.v), Status::ok);
+  EXPECT_EQ(l.project(s.q), Status::ok);
+  EXPECT_EQ(l.project_velocity(s.q, s.v), Status::ok);
 }
 
 TEST(Loops, AStructureDoesNotMove) {
@@ -567,12 +570,12 @@ TEST(Loops, AStructureDoesNotMove) {
   const double theta = 0.5;
   const FourBar::Position p = bar.position(theta);
   set[0].frame_b.R = Eigen::AngleAxisd(p.phi - p.psi, Vector3d::UnitZ()).toRotationMatrix();
-  Loops<double> l(model, set);
+  Loops<double> l(ws.tree, model, set);
   for (const LoopMethod& method : methods) {
     SCOPED_TRACE(method.name);
     VectorXd a(3);
     VectorXd lambda(l.rows());
-    ASSERT_EQ(method.solve(ws, l, bar.q(theta), VectorXd::Zero(3), Vector3d(1, 2, 3), a, lambda),
+    ASSERT_EQ((l.*method.solve)(bar.q(theta), VectorXd::Zero(3), Vector3d(1, 2, 3), a, lambda),
               Status::ok);
     EXPECT_EQ(l.rank(), 3);
     EXPECT_LT(a.cwiseAbs().maxCoeff(), 1e-9);
@@ -583,7 +586,7 @@ TEST(Loops, SinglePrecision) {
   const FourBar bar;
   const Model model = build_model(bar.description());
   Workspace<float> ws(model);
-  Loops<float> l(model, bar.loop(model));
+  Loops<float> l(ws.tree, model, bar.loop(model));
   const double theta = 0.9;
   const Eigen::VectorXf q = bar.q(theta).cast<float>();
   const Eigen::VectorXf v = bar.v(theta, 1.5).cast<float>();
@@ -591,21 +594,21 @@ TEST(Loops, SinglePrecision) {
   const VectorXd expected = bar.a(theta, 1.5, bar.acceleration(theta, 1.5, Vector3d::Zero()));
   Eigen::VectorXf a(3);
   Eigen::VectorXf lambda(l.rows());
-  ASSERT_EQ(loops::bordered(ws, l, q, v, tau, a, lambda), Status::ok);
+  ASSERT_EQ(l.bordered(q, v, tau, a, lambda), Status::ok);
   EXPECT_LT(difference(a.cast<double>(), expected), 1e-4);
-  ASSERT_EQ(loops::multipliers_first(ws, l, q, v, tau, a, lambda), Status::ok);
+  ASSERT_EQ(l.multipliers_first(q, v, tau, a, lambda), Status::ok);
   EXPECT_LT(difference(a.cast<double>(), expected), 1e-4);
-  ASSERT_EQ(loops::null_space(ws, l, q, v, tau, a, lambda), Status::ok);
+  ASSERT_EQ(l.null_space(q, v, tau, a, lambda), Status::ok);
   EXPECT_LT(difference(a.cast<double>(), expected), 1e-4);
   Eigen::VectorXf start = q + 0.05f * Eigen::VectorXf::Ones(3);
-  EXPECT_EQ(loops::project(ws, l, start), Status::ok);
+  EXPECT_EQ(l.project(start), Status::ok);
 }
 
 TEST(Loops, RefusesBadArguments) {
   const FourBar bar;
   const Model model = build_model(bar.description());
   Workspace<double> ws(model);
-  Loops<double> l(model, bar.loop(model));
+  Loops<double> l(ws.tree, model, bar.loop(model));
   const VectorXd q = bar.q(0.3);
   VectorXd v = VectorXd::Zero(3);
   VectorXd bad = v;
@@ -615,30 +618,25 @@ TEST(Loops, RefusesBadArguments) {
   VectorXd lambda(l.rows());
   for (const LoopMethod& method : methods) {
     SCOPED_TRACE(method.name);
-    EXPECT_EQ(method.solve(ws, l, bad, v, v, a, lambda), Status::not_finite);
-    EXPECT_EQ(method.solve(ws, l, q, bad, v, a, lambda), Status::not_finite);
-    EXPECT_EQ(method.solve(ws, l, q, v, bad, a, lambda), Status::not_finite);
-    EXPECT_EQ(method.solve(ws, l, longer, v, v, a, lambda), Status::wrong_size);
-    EXPECT_EQ(method.solve(ws, l, q, v, v, longer, lambda), Status::wrong_size);
-    EXPECT_EQ(method.solve(ws, l, q, v, v, a, longer), Status::wrong_size);
+    EXPECT_EQ((l.*method.solve)(bad, v, v, a, lambda), Status::not_finite);
+    EXPECT_EQ((l.*method.solve)(q, bad, v, a, lambda), Status::not_finite);
+    EXPECT_EQ((l.*method.solve)(q, v, bad, a, lambda), Status::not_finite);
+    EXPECT_EQ((l.*method.solve)(longer, v, v, a, lambda), Status::wrong_size);
+    EXPECT_EQ((l.*method.solve)(q, v, v, longer, lambda), Status::wrong_size);
+    EXPECT_EQ((l.*method.solve)(q, v, v, a, longer), Status::wrong_size);
   }
   MatrixXd J(l.rows(), 3);
-  EXPECT_EQ(loops::position_error(ws, l, bad, lambda), Status::not_finite);
-  EXPECT_EQ(loops::position_error(ws, l, q, longer), Status::wrong_size);
-  EXPECT_EQ(loops::constraint(ws, l, q, bad, J, lambda), Status::not_finite);
-  EXPECT_EQ(loops::constraint(ws, l, q, v, J, longer), Status::wrong_size);
-  EXPECT_EQ(loops::project_velocity(ws, l, q, bad), Status::not_finite);
-  EXPECT_EQ(loops::project_velocity(ws, l, bad, v), Status::not_finite);
-  EXPECT_EQ(loops::project(ws, l, bad), Status::not_finite);
+  EXPECT_EQ(l.position_error(bad, lambda), Status::not_finite);
+  EXPECT_EQ(l.position_error(q, longer), Status::wrong_size);
+  EXPECT_EQ(l.constraint(q, bad, J, lambda), Status::not_finite);
+  EXPECT_EQ(l.constraint(q, v, J, longer), Status::wrong_size);
+  EXPECT_EQ(l.project_velocity(q, bad), Status::not_finite);
+  EXPECT_EQ(l.project_velocity(bad, v), Status::not_finite);
+  EXPECT_EQ(l.project(bad), Status::not_finite);
   Force<double> F;
-  EXPECT_EQ(loops::joint_force(ws, l, lambda, 1, F), Status::out_of_range);
-  EXPECT_EQ(loops::joint_force(ws, l, lambda, -1, F), Status::out_of_range);
-  EXPECT_EQ(loops::joint_force(ws, l, longer, 0, F), Status::wrong_size);
-
-  support::Sample other(support::kinds().back(), 2);  // a workspace of another robot
-  Workspace<double> wrong(other.model);
-  EXPECT_EQ(loops::project(wrong, l, other.q), Status::wrong_size);
-  EXPECT_EQ(loops::project_velocity(wrong, l, other.q, other.v), Status::wrong_size);
+  EXPECT_EQ(l.joint_force(lambda, 1, F), Status::out_of_range);
+  EXPECT_EQ(l.joint_force(lambda, -1, F), Status::out_of_range);
+  EXPECT_EQ(l.joint_force(longer, 0, F), Status::wrong_size);
 }
 
 // --- Files ---------------------------------------------------------------------------------------
@@ -683,9 +681,9 @@ TEST(LoopFile, ReadsWhatItSays) {
 
   // A turn of frame B about the axis is none of the joint's business.
   Workspace<double> ws(model);
-  Loops<double> l(model, set);
+  Loops<double> l(ws.tree, model, set);
   VectorXd phi(l.rows());
-  ASSERT_EQ(loops::position_error(ws, l, bar.q(0.4), phi), Status::ok);
+  ASSERT_EQ(l.position_error(bar.q(0.4), phi), Status::ok);
   EXPECT_LT(phi.cwiseAbs().maxCoeff(), 1e-15);
 }
 
@@ -694,6 +692,7 @@ TEST(LoopFile, KnowsEveryType) {
   const std::pair<const char*, int> rows[] = {
       {"fixed", 6},     {"revolute", 5},  {"prismatic", 5}, {"cylindrical", 4},
       {"universal", 4}, {"spherical", 3}, {"planar", 3}};
+  Workspace<double> ws(model);
   for (const auto& [name, count] : rows) {
     SCOPED_TRACE(name);
     std::string text = replaced(four_bar_loops, "type: revolute", std::string("type: ") + name);
@@ -704,7 +703,7 @@ TEST(LoopFile, KnowsEveryType) {
     const LoopSet set = parse_loops(text, model);
     ASSERT_EQ(set.size(), 1U);
     EXPECT_STREQ(to_string(set[0].type), name);
-    EXPECT_EQ(Loops<double>(model, set).rows(), count);
+    EXPECT_EQ(Loops<double>(ws.tree, model, set).rows(), count);
   }
 }
 
@@ -760,10 +759,11 @@ TEST(LoopFile, NamesWhatIsWrong) {
 TEST(LoopSets, WrittenByHandAreChecked) {
   const FourBar bar;
   const Model model = build_model(bar.description());
+  Workspace<double> ws(model);
   const auto refused = [&](auto change) {
     LoopSet set = bar.loop(model);
     change(set[0]);
-    EXPECT_THROW((Loops<double>(model, set)), ModelError);
+    EXPECT_THROW((Loops<double>(ws.tree, model, set)), ModelError);
   };
   refused([](LoopJoint& j) { j.link_a = -1; });
   refused([](LoopJoint& j) { j.link_b = 99; });
@@ -787,7 +787,7 @@ TEST(Loops, AllocateNothing) {
   ASSERT_EQ(kinematics::pose(ws, j.link_b, X_b), Status::ok);
   j.frame_b = X_b.inverse() * X_a;
   const LoopSet set(12, j);  // the same loop a dozen times: 72 equations, 66 of them redundant
-  Loops<double> l(s.model, set);
+  Loops<double> l(ws.tree, s.model, set);
   VectorXd q = s.q;
   q[0] += 0.01;
   VectorXd a(s.model.nv);
@@ -797,13 +797,13 @@ TEST(Loops, AllocateNothing) {
   Force<double> F;
   bool ok = true;
   const support::AllocationGuard guard;
-  ok = ok && loops::project(ws, l, q) == Status::ok;
-  ok = ok && loops::project_velocity(ws, l, q, s.v) == Status::ok;
-  ok = ok && loops::position_error(ws, l, q, phi) == Status::ok;
-  ok = ok && loops::constraint(ws, l, q, s.v, J, phi) == Status::ok;
+  ok = ok && l.project(q) == Status::ok;
+  ok = ok && l.project_velocity(q, s.v) == Status::ok;
+  ok = ok && l.position_error(q, phi) == Status::ok;
+  ok = ok && l.constraint(q, s.v, J, phi) == Status::ok;
   for (const LoopMethod& method : methods)
-    ok = ok && method.solve(ws, l, q, s.v, s.a, a, lambda) == Status::ok;
-  ok = ok && loops::joint_force(ws, l, lambda, 3, F) == Status::ok;
+    ok = ok && (l.*method.solve)(q, s.v, s.a, a, lambda) == Status::ok;
+  ok = ok && l.joint_force(lambda, 3, F) == Status::ok;
   EXPECT_EQ(guard.count(), 0);
   EXPECT_TRUE(ok);
   EXPECT_EQ(l.rank(), 6);

@@ -8,9 +8,7 @@
 #include <cmath>
 #include <cstdio>
 
-#include "dynamics_core/articulated_body.hpp"
-#include "dynamics_core/gibbs_appell.hpp"
-#include "dynamics_core/udut.hpp"
+#include "dynamics_core/methods.hpp"
 
 namespace {
 

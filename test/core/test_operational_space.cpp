@@ -5,7 +5,7 @@
 
 #include <Eigen/Dense>
 
-#include "dynamics_core/operational_space.hpp"
+#include "dynamics_core/methods.hpp"
 #include "support/allocation_guard.hpp"
 #include "support/kinds.hpp"
 

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "dynamics_core/newton_euler.hpp"
+#include "dynamics_core/methods.hpp"
 #include "dynamics_core/regressor.hpp"
 #include "support/allocation_guard.hpp"
 #include "support/kinds.hpp"

@@ -16,11 +16,9 @@
 #include <sstream>
 #include <vector>
 
-#include "dynamics_core/composite_body.hpp"
-#include "dynamics_core/kinematics.hpp"
 #include "dynamics_core/load.hpp"
 #include "dynamics_core/loops.hpp"
-#include "dynamics_core/newton_euler.hpp"
+#include "dynamics_core/methods.hpp"
 
 using namespace dynamics_core;
 using Eigen::Isometry3d;
@@ -784,16 +782,16 @@ TEST(FourBar, ClosesAllTheWayRound) {
   const Model model = load("four_bar.urdf");
   const LoopSet set = load_loops(path("four_bar.loops.yaml"), model);
   Workspace<double> ws(model);
-  loops::Loops<double> pin(model, set);
+  Loops<double> pin(ws.tree, model, set);
   VectorXd q = VectorXd::Zero(3);
   VectorXd error(pin.rows());
-  ASSERT_EQ(loops::position_error<double>(ws, pin, q, error), Status::ok);
+  ASSERT_EQ(pin.position_error(q, error), Status::ok);
   EXPECT_LT(error.norm(), 1e-12);
 
   for (int degree = 0; degree < 360; ++degree) {
     SCOPED_TRACE(degree);
     q[0] += pi / 180;  // the other two from where they were
-    ASSERT_EQ(loops::project<double>(ws, pin, q), Status::ok);
+    ASSERT_EQ(pin.project(q), Status::ok);
     // In the plane (x, z); a bar's angle is from x, the joints count from upright.
     const double crank = q[0] + pi / 2;
     const double x = 0.36 - 0.15 * std::cos(crank);

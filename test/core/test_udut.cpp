@@ -1,14 +1,11 @@
-#include "dynamics_core/udut.hpp"
+#include "dynamics_core/methods.hpp"
 
 #include <gtest/gtest.h>
 
 #include <Eigen/LU>
 #include <limits>
 
-#include "dynamics_core/articulated_body.hpp"
-#include "dynamics_core/composite_body.hpp"
 #include "dynamics_core/counting.hpp"
-#include "dynamics_core/newton_euler.hpp"
 #include "support/planar_arm.hpp"
 #include "support/trees.hpp"
 

@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <string>
 
-#include "dynamics_core/workspace.hpp"
+#include "dynamics_core/methods.hpp"
 #include "support/random_model.hpp"
 
 namespace support {

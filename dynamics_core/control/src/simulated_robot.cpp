@@ -5,10 +5,8 @@
 #include <limits>
 #include <string>
 
-#include "dynamics_core/composite_body.hpp"
-#include "dynamics_core/control/config.hpp"
 #include "dynamics_core/methods.hpp"
-#include "dynamics_core/newton_euler.hpp"
+#include "dynamics_core/control/config.hpp"
 
 namespace dynamics_core::control {
 

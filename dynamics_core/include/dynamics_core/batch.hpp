@@ -13,7 +13,7 @@
 
 #include "dynamics_core/joint_selection.hpp"
 #include "dynamics_core/model.hpp"
-#include "dynamics_core/workspace.hpp"
+#include "dynamics_core/methods.hpp"
 
 namespace dynamics_core {
 

@@ -57,16 +57,23 @@ using VectorX = Eigen::Matrix<S, Eigen::Dynamic, 1>;
 template <class S>
 using MatrixX = Eigen::Matrix<S, Eigen::Dynamic, Eigen::Dynamic>;
 
+namespace detail {
+template <class T>
+struct Identity {
+  using Type = T;
+};
+}  // namespace detail
+
 /// Arguments of the algorithms: any Eigen vector, map or contiguous block of it converts without a
-/// copy.
+/// copy. No scalar is deduced from them.
 template <class S>
-using VectorIn = const Eigen::Ref<const VectorX<S>>&;
+using VectorIn = const typename detail::Identity<Eigen::Ref<const VectorX<S>>>::Type&;
 template <class S>
-using VectorOut = Eigen::Ref<VectorX<S>>;
+using VectorOut = typename detail::Identity<Eigen::Ref<VectorX<S>>>::Type;
 template <class S>
-using MatrixIn = const Eigen::Ref<const MatrixX<S>>&;
+using MatrixIn = const typename detail::Identity<Eigen::Ref<const MatrixX<S>>>::Type&;
 template <class S>
-using MatrixOut = Eigen::Ref<MatrixX<S>>;
+using MatrixOut = typename detail::Identity<Eigen::Ref<MatrixX<S>>>::Type;
 
 inline void sincos(double x, double& s, double& c) noexcept { ::sincos(x, &s, &c); }
 inline void sincos(float x, float& s, float& c) noexcept { ::sincosf(x, &s, &c); }

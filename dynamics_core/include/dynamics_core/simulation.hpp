@@ -14,7 +14,6 @@
 #include <utility>
 
 #include "dynamics_core/friction.hpp"
-#include "dynamics_core/kinematics.hpp"
 #include "dynamics_core/methods.hpp"
 
 namespace dynamics_core::simulation {

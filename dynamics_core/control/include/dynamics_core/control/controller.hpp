@@ -30,7 +30,7 @@
 #include "dynamics_core/control/reference_keeper.hpp"
 #include "dynamics_core/control/signals.hpp"
 #include "dynamics_core/control/state.hpp"
-#include "dynamics_core/workspace.hpp"
+#include "dynamics_core/methods.hpp"
 
 namespace dynamics_core::control {
 

@@ -13,8 +13,7 @@
 /// (A floating joint's v is no derivative of coordinates, and C(v) u not symmetric there. The
 /// identity still holds for all other joints while that joint rests, v = u = 0.)
 
-#include "dynamics_core/gibbs_appell.hpp"
-#include "dynamics_core/newton_euler.hpp"
+#include "dynamics_core/methods.hpp"
 
 namespace dynamics_core::control {
 
