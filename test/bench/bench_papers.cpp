@@ -88,6 +88,13 @@ void planar_ranges(const Experiment& experiment) {
               angle_low, angle_high);
 }
 
+bool print_positions(const State& s) {
+  std::printf("| %.2f |", s.t);
+  for (const double x : s.q) std::printf(" %.4f |", x);
+  std::printf("\n");
+  return true;
+}
+
 void free_fall_tables() {
   const Experiment arm = stanford_experiment();
   std::printf(
@@ -109,21 +116,16 @@ void free_fall_tables() {
   Workspace<double> ws(arm.model);
   dynamics_core::simulation::Plant plant(ws, dynamics_core::simulation::NoEffort{});
   (void)simulate(ws, plant, arm.at_rest(), with(Integrator::fehlberg45, 1e-10, 0.25, 1.0),
-                 [](const State& s) {
-                   std::printf("| %.2f |", s.t);
-                   for (const double x : s.q) std::printf(" %.4f |", x);
-                   std::printf("\n");
-                   return true;
-                 });
+                 print_positions);
 }
 
-void forced_table(const Experiment& experiment, const char* paper) {
+void forced_table(const Experiment& experiment, const char* tolerance_there, const char* paper) {
   std::printf(
       "\n| integrator | tolerance | free steps: off by 0.01 at t in s | by 0.1 at |"
       " failed | evaluations | stops every 0.01 s: off by 0.01 at | by 0.1 at | failed |"
       " evaluations |\n");
   std::printf("|---|---|---|---|---|---|---|---|---|---|\n");
-  std::printf("| Saha 2001 | 1e-6 | after about %s | | | | | | | |\n", paper);
+  std::printf("| Saha 2001 | %s | after about %s | | | | | | | |\n", tolerance_there, paper);
   for (const Integrator i : all_integrators) {
     for (const double tolerance : {1e-4, 1e-6, 1e-8, 1e-10}) {
       std::printf("| %s | %.0e |", name(i), tolerance);
@@ -141,23 +143,64 @@ void forced_table(const Experiment& experiment, const char* paper) {
   }
 }
 
-void puma_definiteness() {
-  const Experiment puma = puma_experiment();
+/// How far off a path that is kept, stopping every 0.01 s.
+void error_table(const Experiment& experiment) {
+  std::printf(
+      "\n| largest error in rad | 1e-04 | 1e-06 | 1e-08 | 1e-10 |\n|---|---|---|---|---|\n");
+  for (const Integrator i : all_integrators) {
+    std::printf("| %s |", name(i));
+    for (const double tolerance : {1e-4, 1e-6, 1e-8, 1e-10})
+      std::printf(" %.1e |", forced_simulation(experiment, with(i, tolerance, 0.01)).worst);
+    std::printf("\n");
+  }
+}
+
+const char* name(PumaMoments moments) {
+  return moments == PumaMoments::as_printed ? "as printed" : "without the minus signs";
+}
+
+void puma_definiteness(PumaMoments moments) {
+  const Experiment puma = puma_experiment(moments);
   Workspace<double> ws(puma.model);
   Eigen::MatrixXd M(6, 6);
-  std::printf("\nEigenvalues of M along the path that change sign:");
+  std::printf("\nEigenvalues of M along the path, moments %s:", name(moments));
   Eigen::Index last = -1;
+  double smallest = INFINITY;
   for (int k = 0; k <= 100000; ++k) {
     require(dynamics_core::composite_body::mass_matrix<double>(ws, puma.desired(1e-4 * k), M));
     const auto values = Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd>(M).eigenvalues();
     const Eigen::Index negative = (values.array() < 0.0).count();
+    smallest = std::min(smallest, values[0]);
     if (last < 0)
-      std::printf(" at first %ld of six negative (%.3f);", static_cast<long>(negative), values[0]);
+      std::printf(" at first %ld of six negative (the least is %.4f);", static_cast<long>(negative),
+                  values[0]);
     else if (negative != last)
       std::printf(" %ld from t = %.3f s;", static_cast<long>(negative), 1e-4 * k);
     last = negative;
   }
-  std::printf("\n");
+  std::printf(" the least of all is %.4f\n", smallest);
+}
+
+void puma_free_fall_tables() {
+  std::printf(
+      "\n| PUMA in free fall | integrator | joint 2 turns forward until t in s | to rad |"
+      " ends at t in s | energy changes by J | evaluations |\n|---|---|---|---|---|---|---|\n");
+  std::printf("| Saha 2001, Fig. 4(ii) | Runge–Kutta–Fehlberg | it turns forward | | 10 | | |\n");
+  for (const PumaMoments moments : {PumaMoments::as_printed, PumaMoments::positive}) {
+    for (const Integrator i : all_integrators) {
+      const PumaFall f = puma_free_fall(puma_experiment(moments), with(i, 1e-6, 0.01));
+      const bool ok = f.result.status == Status::ok;
+      std::printf("| %s | %s | %s | %.3f | %.2f%s%s | %.1e | %ld |\n", name(moments), name(i),
+                  seconds(f.turns_back).c_str(), f.farthest, f.result.state.t, ok ? "" : ", ",
+                  ok ? "" : to_string(f.result.status), f.energy, f.result.evaluations);
+    }
+  }
+  std::printf("\n| t in s | θ1 | θ2 | θ3 | θ4 | θ5 | θ6 |\n|---|---|---|---|---|---|---|\n");
+  const Experiment puma = puma_experiment(PumaMoments::positive);
+  Workspace<double> ws(puma.model);
+  dynamics_core::simulation::Plant plant(ws, dynamics_core::simulation::NoEffort{});
+  (void)simulate(ws, plant, puma.at_rest(), with(Integrator::fehlberg45, 1e-10, 1.0),
+                 print_positions);
 }
 
 /// µs a call, the fastest of many rounds.
@@ -208,11 +251,17 @@ int main() {
   std::printf("\n## Saha 2001\n");
   free_fall_tables();
   std::printf("\nForced simulation of the Stanford arm\n");
-  forced_table(stanford_experiment(), "2.5");
-  torque_table("Torques of the PUMA along the cycloid, in N·m", puma_experiment());
-  puma_definiteness();
-  std::printf("\nForced simulation of the PUMA\n");
-  forced_table(puma_experiment(), "6");
+  forced_table(stanford_experiment(), "1e-6", "2.5");
+  puma_free_fall_tables();
+  for (const PumaMoments moments : {PumaMoments::as_printed, PumaMoments::positive}) {
+    const Experiment puma = puma_experiment(moments);
+    puma_definiteness(moments);
+    std::printf("\nThe PUMA, moments %s\n", name(moments));
+    torque_table("Torques along the cycloid, in N·m", puma);
+    std::printf("\nForced simulation\n");
+    forced_table(puma, "not given", "6");
+    if (moments == PumaMoments::positive) error_table(puma);
+  }
   std::printf("\n## Mata 2002 §5.2\n");
   line_table();
 }

@@ -1,6 +1,6 @@
-/// `dynamics eval` on real robots, against values of an independent library (Pinocchio 3.7), for
-/// every family of algorithms. The robots lie outside the project; without them the test is
-/// skipped.
+/// `dynamics eval` against values of an independent library (Pinocchio 3.7), for every family of
+/// algorithms: on the robots in config/robots, whose values are in test/assets/reference, and on a
+/// collection of foreign robots where one lies beside the project.
 
 #include <gmock/gmock.h>
 
@@ -13,14 +13,21 @@ namespace {
 
 using nlohmann::json;
 
-std::vector<std::string> robots() {
-  std::vector<std::string> names;
-  const std::filesystem::path directory = std::string(RD_SHARED_DIR) + "/robots";
+const std::string shipped_robots = std::string(RD_SOURCE_DIR) + "/config/robots";
+const std::string shipped_values = std::string(RD_SOURCE_DIR) + "/test/assets/reference";
+const std::string foreign_robots = std::string(RD_SHARED_DIR) + "/robots";
+
+const std::vector<std::string> methods = {
+    "", "newton_euler", "denoc", "gibbs_appell", "articulated_body", "udut", "cholesky"};
+
+/// The names, without the extension, of the files that have it; none where the directory is absent.
+std::vector<std::string> names(const std::string& directory, const std::string& extension) {
+  std::vector<std::string> found;
   std::error_code absent;
   for (const auto& entry : std::filesystem::directory_iterator(directory, absent))
-    if (entry.path().extension() == ".jsonl") names.push_back(entry.path().stem().string());
-  std::sort(names.begin(), names.end());
-  return names;
+    if (entry.path().extension() == extension) found.push_back(entry.path().stem().string());
+  std::sort(found.begin(), found.end());
+  return found;
 }
 
 std::vector<double> flat(const json& value) {
@@ -73,21 +80,19 @@ bool needs_independent_joints(const std::string& method) {
   return method == "articulated_body" || method == "udut";
 }
 
-void compare(const std::string& robot, const std::string& method) {
-  const std::string path = std::string(RD_SHARED_DIR) + "/robots/" + robot;
-  const bool humanoid = robot == "talos_reduced" || robot == "simple_humanoid";
-  const double tolerance = humanoid ? 1e-8 : 1e-9;
-  const auto references = support::json_lines(support::read_file(path + ".jsonl"));
+void compare(const std::string& urdf, const std::string& values, const std::string& method,
+             double tolerance) {
+  const auto references = support::json_lines(support::read_file(values));
+  ASSERT_FALSE(references.empty()) << values << " has no states";
   const auto outcome = support::run_dynamics(
-      "eval " + path + ".urdf" + (method.empty() ? "" : " --method " + method),
-      input_of(references));
+      "eval " + urdf + (method.empty() ? "" : " --method " + method), input_of(references));
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   const auto results = support::json_lines(outcome.out);
   ASSERT_EQ(results.size(), references.size());
-  const auto info = json::parse(support::run_dynamics("info --json " + path + ".urdf").out);
+  const auto info = json::parse(support::run_dynamics("info --json " + urdf).out);
   const bool refuses = needs_independent_joints(method) && !info["mimics"].empty();
   for (std::size_t i = 0; i < results.size(); ++i) {
-    SCOPED_TRACE(robot + " " + method + " state " + std::to_string(i));
+    SCOPED_TRACE(urdf + " " + method + " state " + std::to_string(i));
     for (const char* key : {"tau", "bias", "gravity", "M"})
       expect_near(results[i], references[i], key, tolerance);
     if (refuses) {
@@ -102,18 +107,51 @@ void compare(const std::string& robot, const std::string& method) {
   }
 }
 
-class CliReference : public testing::TestWithParam<std::string> {};
-
-TEST_P(CliReference, AgreesOnEveryRobot) {
-  if (robots().empty()) GTEST_SKIP() << "no reference robots here";
-  for (const std::string& robot : robots()) compare(robot, GetParam());
+/// The shipped values are part of the project: where they are missing, nothing is proved.
+TEST(CliReferenceValues, EveryRobotShippedHasEightStates) {
+  const std::vector<std::string> robots = names(shipped_robots, ".urdf");
+  ASSERT_THAT(robots, testing::SizeIs(testing::Ge(6)));
+  EXPECT_EQ(names(shipped_values, ".jsonl"), robots);
+  for (const std::string& robot : robots) {
+    SCOPED_TRACE(robot);
+    const auto info = json::parse(
+        support::run_dynamics("info --json " + shipped_robots + "/" + robot + ".urdf").out);
+    const auto states =
+        support::json_lines(support::read_file(shipped_values + "/" + robot + ".jsonl"));
+    EXPECT_EQ(states.size(), 8U);
+    for (const json& state : states) {
+      EXPECT_EQ(state["joints"].size(), info["joints"].size());
+      for (const char* key : {"tau", "bias", "gravity", "qdd"})
+        EXPECT_EQ(flat(state[key]).size(), state["joints"].size()) << key;
+      EXPECT_EQ(flat(state["M"]).size(), state["joints"].size() * state["joints"].size());
+    }
+  }
 }
 
-INSTANTIATE_TEST_SUITE_P(Methods, CliReference,
-                         testing::Values("", "newton_euler", "denoc", "gibbs_appell",
-                                         "articulated_body", "udut", "cholesky"),
-                         [](const auto& method) {
-                           return method.param.empty() ? "default" : method.param;
-                         });
+class CliReference : public testing::TestWithParam<std::string> {};
+
+TEST_P(CliReference, AgreesOnEveryRobotShipped) {
+  const std::vector<std::string> robots = names(shipped_robots, ".urdf");
+  ASSERT_FALSE(robots.empty()) << shipped_robots;
+  for (const std::string& robot : robots)
+    compare(shipped_robots + "/" + robot + ".urdf", shipped_values + "/" + robot + ".jsonl",
+            GetParam(), 1e-12);
+}
+
+INSTANTIATE_TEST_SUITE_P(Methods, CliReference, testing::ValuesIn(methods), [](const auto& method) {
+  return method.param.empty() ? "default" : method.param;
+});
+
+/// More robots as the world has them, where there are any.
+TEST(CliReferenceForeign, AgreesOnEveryRobotBesideTheProject) {
+  const std::vector<std::string> robots = names(foreign_robots, ".jsonl");
+  if (robots.empty()) GTEST_SKIP() << "no collection of foreign robots here";
+  for (const std::string& robot : robots) {
+    const bool humanoid = robot == "talos_reduced" || robot == "simple_humanoid";
+    for (const std::string& method : methods)
+      compare(foreign_robots + "/" + robot + ".urdf", foreign_robots + "/" + robot + ".jsonl",
+              method, humanoid ? 1e-8 : 1e-9);
+  }
+}
 
 }  // namespace

@@ -115,6 +115,8 @@ const std::vector<Robot> robots = {
     {"planar3r.yaml", 3, 0, 0.5 + 0.4 + 0.3, {}},
     // Saha 1999, Table 3.
     {"stanford_saha1999.yaml", 6, 0, 9 + 6 + 4 + 1 + 0.6 + 0.5, {}},
+    // Saha 2001, Table II(ii), without the minus signs of its moments of inertia.
+    {"puma_saha2001_positive.yaml", 6, 0, 10.521 + 15.761 + 8.767 + 1.052 + 1.052 + 0.351, {}},
     // Armstrong, Khatib & Burdick 1986; of link 1, 13 kg is ours.
     {"puma560.urdf", 6, 0, 13 + 17.4 + 4.8 + 0.82 + 0.34 + 0.09, {"link 'link3'"}},
     // Universal Robots, table "UR5e".

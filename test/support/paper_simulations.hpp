@@ -69,9 +69,18 @@ inline Experiment stanford_experiment(int year = 2001) {
   return Experiment(paper_robot("stanford_saha" + std::to_string(year)), start, goal);
 }
 
+/// The two readings of the PUMA's Table II(ii): its moments of inertia as they are printed, some of
+/// them negative, and with those minus signs taken for errors of the print.
+enum class PumaMoments { as_printed, positive };
+
+inline std::string puma_name(PumaMoments moments) {
+  return moments == PumaMoments::as_printed ? "puma_saha2001" : "puma_saha2001_positive";
+}
+
 /// All joints from 0 to π (Saha 2001, §4).
-inline Experiment puma_experiment() {
-  return Experiment(paper_robot("puma_saha2001"), VectorXd::Zero(6), VectorXd::Constant(6, M_PI));
+inline Experiment puma_experiment(PumaMoments moments) {
+  return Experiment(paper_robot(puma_name(moments)), VectorXd::Zero(6),
+                    VectorXd::Constant(6, M_PI));
 }
 
 /// When a quantity first passes a threshold; linear between samples.
@@ -165,6 +174,40 @@ inline FreeFall stanford_free_fall(const Experiment& experiment, const Options& 
     return true;
   });
   out.joint2_zero = zero.time();
+  return out;
+}
+
+/// The PUMA in free fall.
+struct PumaFall {
+  Result result;
+  double turns_back;  ///< s, the last sample before joint 2 turns the other way; NaN: never
+  double farthest;    ///< rad, joint 2 there
+  double energy;      ///< J, the largest change of the total energy that was seen
+};
+
+inline PumaFall puma_free_fall(const Experiment& experiment, const Options& options,
+                               Method method = Method::udut) {
+  using namespace dynamics_core;
+  Workspace<double> ws(experiment.model);
+  Workspace<double> observer(experiment.model);
+  const auto energy = [&observer](const State& s) {
+    require(kinematics::update<double>(observer, s.q, s.v));
+    const auto E = kinematics::energy(observer);
+    return E.kinetic + E.potential;
+  };
+  const double before = energy(experiment.at_rest());
+  simulation::Plant plant(ws, algorithms(ws, method).forward_dynamics, simulation::NoEffort{});
+  PumaFall out;
+  out.turns_back = std::nan("");
+  out.farthest = out.energy = 0.0;
+  State last = experiment.at_rest();
+  out.result = simulate(ws, plant, experiment.at_rest(), options, [&](const State& s) {
+    out.energy = std::max(out.energy, std::abs(energy(s) - before));
+    if (std::isnan(out.turns_back) && s.q[1] < last.q[1]) out.turns_back = last.t;
+    if (std::isnan(out.turns_back)) out.farthest = s.q[1];
+    last = s;
+    return true;
+  });
   return out;
 }
 
