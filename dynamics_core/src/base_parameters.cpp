@@ -5,6 +5,8 @@
 
 #include "dynamics_core/regressor.hpp"
 
+#include "dynamics_core/methods.hpp"
+
 namespace dynamics_core {
 
 namespace {

@@ -5,8 +5,6 @@
 #include <unordered_set>
 
 #include "dynamics_core/methods.hpp"
-#include "dynamics_core/control/config.hpp"
-#include "dynamics_core/control/payload_ramp.hpp"
 #include "dynamics_core/friction.hpp"
 #include "dynamics_core/regressor.hpp"
 #include "dynamics_core/text.hpp"
@@ -233,8 +231,6 @@ BatchAnswer Batch::inverse_dynamics(const BatchQuery& query) const {
   });
 }
 
-/// A held joint's row and column of M become those of a diagonal matrix, and its effort zero: it
-/// does not accelerate, and no other joint feels it.
 BatchAnswer Batch::forward_dynamics(const BatchQuery& query) const {
   Job job(*this, query);
   const Friction<double> friction(model_);
@@ -242,23 +238,14 @@ BatchAnswer Batch::forward_dynamics(const BatchQuery& query) const {
   for (int i = 0; i < model_.nv; ++i)
     if (std::find(job.joints.v.begin(), job.joints.v.end(), i) == job.joints.v.end())
       held.push_back(i);
-  VectorXd bias(model_.nv);
+  VectorXd tau(model_.nv);
   VectorXd x(model_.nv);
   return job.run(job.n(), 1, [&](Out out) {
     const State& s = job.state;
-    Workspace<double>& ws = job.ws;
-    Status status = job.use.inverse_dynamics(ws, s.q, s.v, ws.zero_v, bias);
-    if (status == Status::ok && query.friction) status = friction.add(s.v, bias);
-    if (status == Status::ok) status = job.use.mass_matrix(ws, s.q, ws.M);
-    if (status != Status::ok) return status;
-    x = s.tau - bias;
-    for (const int i : held) {
-      ws.M.row(i).setZero();
-      ws.M.col(i).setZero();
-      ws.M(i, i) = 1.0 + ws.dof_scale[i];
-      x[i] = 0.0;
-    }
-    status = cholesky::solve_mass_matrix<double>(ws, x);
+    tau = s.tau;
+    Status status = query.friction ? friction.subtract(s.v, tau) : Status::ok;
+    if (status == Status::ok)
+      status = job.ws.cholesky.forward_dynamics(s.q, s.v, tau, held, x);
     out = x(job.joints.v);
     return status;
   });

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "dynamics_core/joints.hpp"
+#include "dynamics_core/quaternion.hpp"
 #include "snap.hpp"
 
 namespace dynamics_core {
@@ -38,7 +39,7 @@ struct Attachment {
   Pose<double> X_RL = Pose<double>::identity();
 };
 
-[[nodiscard]] bool fixes_frame(const RawBody& b) { return b.data.kind >= Motions::floating_first; }
+[[nodiscard]] bool fixes_frame(const RawBody& b) { return is_floating(b.data.kind); }
 
 [[nodiscard]] Vector3d any_perpendicular(const Vector3d& z) {
   const Vector3d seed = std::abs(z[0]) < 0.9 ? Vector3d::UnitX() : Vector3d::UnitY();
@@ -91,12 +92,43 @@ struct Attachment {
 /// The general form Rz(γ) T(a, e, b) Rx(α) Rz(θ).
 void set_branch(const Pose<double>& X_PF, Transform<double>& X) {
   X = {1.0, 0.0, 0.0, 1.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, true};
-  detail::set_rotation<double>(X, detail::quaternion<double>(X_PF.R));
+  const Eigen::Quaterniond turn(X_PF.R);
+  set_rotation<double>({turn.x(), turn.y(), turn.z(), turn.w()}, X);
   for (double* value : {&X.ca, &X.sa, &X.c, &X.s, &X.cg, &X.sg}) *value = snap(*value);
   const Vector3d r = unrotate_z(X.cg, X.sg, X_PF.p);
   X.a = r[0];
   X.e = r[1];
   X.b = r[2];
+}
+
+/// Of a joint with one degree of freedom.
+[[nodiscard]] JointKind kind_of(JointType type) {
+  switch (type) {
+    case JointType::prismatic: return JointKind::prismatic;
+    case JointType::helical: return JointKind::helical;
+    case JointType::revolute:
+    case JointType::continuous:
+    case JointType::fixed:
+    case JointType::planar:
+    case JointType::floating: break;
+  }
+  return JointKind::revolute;
+}
+
+/// Lets the body's coordinate begin where its frame is at q = 0.
+void place_zero(BodyData& b) {
+  const double turn = std::atan2(b.X.s, b.X.c);
+  switch (b.kind) {
+    case JointKind::revolute: b.offset += turn; return;
+    case JointKind::prismatic: b.offset += b.X.d; return;
+    case JointKind::helical:
+      b.offset += turn;
+      b.slide = b.X.d - b.pitch * turn;
+      return;
+    case JointKind::floating_first:
+    case JointKind::floating_angular:
+    case JointKind::floating_linear: return;
+  }
 }
 
 class Compiler {
@@ -271,7 +303,7 @@ class Compiler {
   [[nodiscard]] static Pose<double> displacement(const JointDescription& j, double position) {
     const Vector3d axis = j.axis.normalized();
     if (j.type == JointType::prismatic) return {Matrix3d::Identity(), position * axis};
-    return {Eigen::AngleAxisd(position, axis).toRotationMatrix(), Vector3d::Zero()};
+    return {Eigen::AngleAxisd(position, axis).toRotationMatrix(), j.pitch * position * axis};
   }
 
   int add_raw(int parent, const Pose<double>& X_PR, const Vector3d& axis, const BodyData& data) {
@@ -313,6 +345,7 @@ class Compiler {
     info.damping = overridden(options_.damping, j.name, j.damping);
     info.friction = overridden(options_.friction, j.name, j.friction);
     info.rotor_inertia = overridden(options_.rotor_inertia, j.name, j.rotor_inertia);
+    info.pitch = j.pitch;
     info.gear_ratio = overridden(options_.gear_ratio, j.name, j.gear_ratio);
     model_.nq += nq;
     model_.nv += nv;
@@ -329,7 +362,8 @@ class Compiler {
 
   int add_single(const JointDescription& j, const Attachment& parent) {
     BodyData data;
-    data.kind = j.type == JointType::prismatic ? Motions::prismatic : Motions::revolute;
+    data.kind = kind_of(j.type);
+    data.pitch = j.pitch;
     data.rotor = reflected(j);
     data.mimic = j.mimic.has_value();
     if (data.mimic) {
@@ -355,14 +389,14 @@ class Compiler {
     data.joint = add_joint(j, 3, 3);
     data.q = model_.joints.back().q;
     data.dof = model_.joints.back().v;
-    data.kind = Motions::prismatic;
+    data.kind = JointKind::prismatic;
     int body = add_raw(parent.body, parent.X_RL * j.origin, R.col(0), data);
     ++data.q;
     ++data.dof;
     body = add_raw(body, Pose<double>::identity(), R.col(1), data);
     ++data.q;
     ++data.dof;
-    data.kind = Motions::revolute;
+    data.kind = JointKind::revolute;
     body = add_raw(body, Pose<double>::identity(), normal, data);
     return {body, Pose<double>::identity()};
   }
@@ -375,9 +409,9 @@ class Compiler {
     int body = parent.body;
     for (int axis = 0; axis < 6; ++axis, ++data.dof) {
       data.axis = axis;
-      data.kind = axis == 0  ? Motions::floating_first
-                  : axis < 3 ? Motions::floating_angular
-                             : Motions::floating_linear;
+      data.kind = axis == 0  ? JointKind::floating_first
+                  : axis < 3 ? JointKind::floating_angular
+                             : JointKind::floating_linear;
       data.origin = axis == 0 ? parent.X_RL * j.origin : Pose<double>::identity();
       const Pose<double> X = axis == 0 ? data.origin : Pose<double>::identity();
       body = add_raw(body, X, Vector3d::Unit(axis % 3), data);
@@ -425,13 +459,12 @@ class Compiler {
     }
     for (std::size_t i = 0; i < raw_.size(); ++i) {
       RawBody& b = raw_[i];
-      if (b.data.kind == Motions::floating_first)
+      if (b.data.kind == JointKind::floating_first)
         b.data.origin = frame_of(b.parent).inverse() * b.data.origin;
       const Pose<double> X_PF = frame_of(b.parent).inverse() * b.X_PR * b.X_RF;
       const bool general = fixes_frame(b) || !set_modified_dh(X_PF, b.data.X);
       if (general) set_branch(X_PF, b.data.X);
-      if (b.data.kind == Motions::revolute) b.data.offset += std::atan2(b.data.X.s, b.data.X.c);
-      if (b.data.kind == Motions::prismatic) b.data.offset += b.data.X.d;
+      place_zero(b.data);
       model_.bodies.push_back(b.data);
     }
   }
@@ -446,9 +479,6 @@ class Compiler {
       link.X_BL = frame_of(at.body).inverse() * at.X_RL;
       link.inertial = from.inertial.value_or(Inertial{});
       model_.links.push_back(link);
-      if (at.body < 0) continue;
-      model_.bodies[static_cast<std::size_t>(at.body)].inertia +=
-          in_body<double>(link.X_BL, link.inertial.mass, link.inertial.com, link.inertial.inertia);
     }
   }
 

@@ -165,7 +165,7 @@ Result simulate(const Workspace<double>& ws, const Acceleration& acceleration, c
   result.state = start;
   try {
     if (!sensible(options)) throw Failure{Status::out_of_range};
-    System::check(check_v<double>(ws, start.v));
+    System::check(check_vector<double>(ws.tree, start.v));
     System::check(kinematics::normalize<double>(ws, result.state.q));
     const System system(ws, acceleration, options, result);
     switch (options.integrator) {

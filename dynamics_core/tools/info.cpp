@@ -43,8 +43,8 @@ struct Masses {
   Masses masses;
   if (kinematics::update<double>(ws, model.neutral()) != Status::ok) return masses;
   Eigen::Vector3d moment = Eigen::Vector3d::Zero();
-  for (std::size_t i = 0; i < ws.links.size(); ++i) {
-    const auto& link = ws.links[i];
+  for (std::size_t i = 0; i < ws.tree.links().size(); ++i) {
+    const auto& link = ws.tree.links()[i];
     Pose<double> X_WL = Pose<double>::identity();
     if (kinematics::pose<double>(ws, static_cast<int>(i), X_WL) != Status::ok) continue;
     const Pose<double> X_WB = X_WL * link.X_BL.inverse();
@@ -118,7 +118,7 @@ struct Masses {
                               {"offset", mimic.offset}});
   json["links"] = Json::array();
   for (std::size_t i = 0; i < model.links.size(); ++i)
-    json["links"].push_back(link_json(model, model.links[i], ws.links[i].payload.m));
+    json["links"].push_back(link_json(model, model.links[i], ws.tree.links()[i].payload.m));
   json["loops"] = Json::array();
   for (const LoopJoint& loop : loops) json["loops"].push_back(loop_json(model, loop));
   json["total_mass"] = masses.total;
@@ -176,7 +176,7 @@ void print_links(const Model& model, const Workspace<double>& ws) {
     const LinkInfo& link = model.links[i];
     const std::string joint = moved_by(model, link);
     rows.push_back({link.name, joint.empty() ? "(fixed in the world)" : joint,
-                    number(link.inertial.mass), number(ws.links[i].payload.m)});
+                    number(link.inertial.mass), number(ws.tree.links()[i].payload.m)});
   }
   drop_if_all(rows, "payload", "0");
   std::cout << "\nLinks (kg)\n";

@@ -219,14 +219,14 @@ TEST(PassivityEffort, LeavesTheWorkspaceAsItWas) {
   Workspace<double> ws(tree.model);
   PassivityScratch<double> scratch(tree.model.nv);
   VectorXd tau(tree.model.nv);
-  const Vec3<double> before = ws.base_acceleration;
+  const Vec3<double> before = ws.tree.base_acceleration();
   VectorXd huge = tree.v;
   huge[0] = infinity;
   EXPECT_EQ(passivity_effort(ws, scratch, tree.q, tree.v, huge, tree.a, tau), Status::not_finite);
   EXPECT_EQ(passivity_effort(ws, scratch, tree.q, tree.v,
                              VectorXd(VectorXd::Zero(tree.model.nv + 1)), tree.a, tau),
             Status::wrong_size);
-  EXPECT_EQ(ws.base_acceleration, before);
+  EXPECT_EQ(ws.tree.base_acceleration(), before);
 }
 
 // --- The joints commanded ------------------------------------------------------------------------

@@ -278,7 +278,7 @@ TEST(ClosedLoop, AnAnnouncedLoadIsCarriedWithoutAJolt) {
       ASSERT_EQ(controller.set_payload(hand, load, 0.5), Status::ok);
       ASSERT_EQ(grip.start(hand, load, 0.5), Status::ok);
     }
-    ASSERT_EQ(grip.advance(dt, robot.ws), Status::ok);
+    ASSERT_EQ(grip.advance(dt, robot.ws.tree), Status::ok);
     ASSERT_EQ(controller.update({robot.q, robot.v}, {zero}, dt, command), State::running);
     largest_step = std::max(largest_step, (command.effort - last).cwiseAbs().maxCoeff());
     worst = std::max(worst, controller.position_error().cwiseAbs().maxCoeff());

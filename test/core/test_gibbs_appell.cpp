@@ -105,12 +105,12 @@ TEST(GibbsAppell, EquivalentMassPropertiesAreSparse) {
     for (int i = 0; i < ws.nb(); ++i) {
       const auto& own = ws.gibbs_appell[static_cast<std::size_t>(i)].own;
       const Motions kind = ws.bodies[static_cast<std::size_t>(i)].kind;
-      if (kind == Motions::revolute) {
+      if (kind == JointKind::revolute) {
         EXPECT_EQ(own.m, 0.0);
         EXPECT_EQ(own.h[2], 0.0);
         EXPECT_EQ(own.J.zz, 0.0);
       }
-      if (kind == Motions::prismatic) {
+      if (kind == JointKind::prismatic) {
         EXPECT_EQ(own.J.matrix(), Eigen::Matrix3d::Zero());
       }
     }

@@ -48,7 +48,7 @@ Status PayloadRamp::start(int link, const Payload<double>& target, double durati
   return Status::ok;
 }
 
-Status PayloadRamp::advance(double step, Dynamics<double>& robot) noexcept {
+Status PayloadRamp::advance(double step, Tree<double>& robot) noexcept {
   if (moving_ == 0) return Status::ok;
   for (std::size_t i = 0; i < loads_.size(); ++i) {
     Load& load = loads_[i];

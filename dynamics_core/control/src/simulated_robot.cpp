@@ -78,11 +78,6 @@ Model rescaled(const Model& model, const std::vector<double>& mass_factors,
     inertial.mass *= mass_factors[i];
     inertial.inertia *= mass_factors[i];
   }
-  for (BodyData& body : other.bodies) body.inertia = RigidInertia<double>::zero();
-  for (const LinkInfo& link : other.links)
-    if (link.body >= 0)
-      other.bodies[static_cast<std::size_t>(link.body)].inertia +=
-          in_body<double>(link.X_BL, link.inertial.mass, link.inertial.com, link.inertial.inertia);
   for (std::size_t j = 0; j < friction_factors.size(); ++j) {
     other.joints[j].damping *= friction_factors[j];
     other.joints[j].friction *= friction_factors[j];
@@ -111,7 +106,6 @@ SimulatedRobot::SimulatedRobot(const Model& model, const Imperfections& imperfec
       M_(Eigen::MatrixXd::Zero(model.nv, model.nv)),
       forward_dynamics_(default_algorithms<double>(ws_).forward_dynamics),
       stepper_(ws_),
-      body_(model.joints.size()),
       rotor_(model.joints.size()),
       limit_(imperfections_.effort_limits),
       drives_(model.joints.size()),
@@ -122,12 +116,8 @@ SimulatedRobot::SimulatedRobot(const Model& model, const Imperfections& imperfec
       under_way_(static_cast<std::size_t>(imperfections_.delay), Setpoints(model.nv)),
       random_(imperfections_.seed) {
   limit_.resize(model.joints.size(), infinity);
-  for (std::size_t i = 0; i < ws_.bodies.size(); ++i) {
-    const Body<double>& b = ws_.bodies[i];
-    if (b.mimic) continue;
-    body_[static_cast<std::size_t>(b.dof)] = i;
-    rotor_[static_cast<std::size_t>(b.dof)] = b.rotor;
-  }
+  for (std::size_t j = 0; j < rotor_.size(); ++j)
+    rotor_[j] = ws_.tree.rotor_inertia(static_cast<int>(j));
   if (!mechanics_.joint_stops) return;
   for (const JointInfo& joint : model.joints) {
     lower_[joint.v] = joint.limits.lower;
@@ -136,7 +126,7 @@ SimulatedRobot::SimulatedRobot(const Model& model, const Imperfections& imperfec
 }
 
 Status SimulatedRobot::start(const VectorXd& q, const VectorXd& v) noexcept {
-  if (const Status s = check_v<double>(ws_, v); s != Status::ok) return s;
+  if (const Status s = check_vector<double>(ws_.tree, v); s != Status::ok) return s;
   if (const Status s = newton_euler::gravity<double>(ws_, q, plain_.effort); s != Status::ok)
     return s;
   if (const Status s = composite_body::mass_matrix<double>(ws_, q, M_); s != Status::ok) return s;
@@ -156,7 +146,7 @@ Status SimulatedRobot::start(const VectorXd& q, const VectorXd& v) noexcept {
 }
 
 Status SimulatedRobot::cycle(const VectorXd& effort, double dt, int steps) noexcept {
-  if (const Status s = check_v<double>(ws_, effort); s != Status::ok) return s;
+  if (const Status s = check_vector<double>(ws_.tree, effort); s != Status::ok) return s;
   plain_.effort = effort;
   return cycle(plain_, dt, steps);
 }
@@ -164,9 +154,9 @@ Status SimulatedRobot::cycle(const VectorXd& effort, double dt, int steps) noexc
 Status SimulatedRobot::cycle(const Setpoints& setpoints, double dt, int steps) noexcept {
   if (setpoints.drives.size() != drives_.size()) return Status::wrong_size;
   for (const VectorXd* x : {&setpoints.position, &setpoints.velocity, &setpoints.effort})
-    if (const Status s = check_v<double>(ws_, *x); s != Status::ok) return s;
+    if (const Status s = check_vector<double>(ws_.tree, *x); s != Status::ok) return s;
   if (!(dt > 0.0) || steps < 1) return Status::out_of_range;
-  if (const Status s = loads_.advance(dt, ws_); s != Status::ok) return s;
+  if (const Status s = loads_.advance(dt, ws_.tree); s != Status::ok) return s;
   saturated_ = false;
   receive(setpoints);
   const double step = dt / steps;
@@ -252,15 +242,17 @@ Status SimulatedRobot::Acceleration::operator()(double /*t*/, VectorIn<double> /
 
 /// With forces push − D (v + h a) − K h (v + h a): what depends on a goes beside M's diagonal.
 Status SimulatedRobot::accelerate(double h) noexcept {
+  Status beside = Status::ok;
   for (std::size_t j = 0; j < drives_.size(); ++j) {
     const auto i = static_cast<Index>(j);
     const double slope = drives_[j].D + resistances_[j].D + h * (drives_[j].K + resistances_[j].K);
     left_[i] = drives_[j].push + resistances_[j].push - slope * v_[i];
-    ws_.bodies[body_[j]].rotor = rotor_[j] + h * slope;
+    beside = merged(beside, ws_.tree.set_rotor_inertia(static_cast<int>(j), rotor_[j] + h * slope));
   }
   const Status s = forward_dynamics_(ws_, q_, v_, left_, a_);
-  for (std::size_t j = 0; j < drives_.size(); ++j) ws_.bodies[body_[j]].rotor = rotor_[j];
-  return s;
+  for (std::size_t j = 0; j < drives_.size(); ++j)
+    beside = merged(beside, ws_.tree.set_rotor_inertia(static_cast<int>(j), rotor_[j]));
+  return merged(beside, s);
 }
 
 /// Notes what the drives give. Those whose loop asks for more than they have give just that

@@ -114,6 +114,7 @@ class Counted {
   friend bool negligible(const Counted& x, const Counted& scale) noexcept {
     return !(std::abs(x.value_) > 1e-13 * scale.value_);
   }
+  friend bool is_negative(const Counted& x) noexcept { return x.value_ < 0.0; }
   friend Counted safe_ratio(const Counted& numerator, const Counted& denominator,
                             const Counted& otherwise) {
     return denominator.value_ == 0.0 ? otherwise : numerator / denominator;

@@ -98,8 +98,8 @@ class Dynamics {
   [[nodiscard]] Vec3<S> gravity() const noexcept;
   /// Puts a payload on a link (index into Model::links), in place of the one it carries.
   [[nodiscard]] Status set_payload(int link, const Payload<S>& payload) noexcept;
-  /// The inertia beside M's diagonal of a coordinate: rotor inertia × gear ratio². Not for
-  /// coordinates that mimic joints share (Status::out_of_range).
+  /// The inertia beside M's diagonal that a coordinate's joint has from its rotor: rotor
+  /// inertia × gear ratio².
   [[nodiscard]] Status set_rotor_inertia(int dof, const S& inertia) noexcept;
   [[nodiscard]] S rotor_inertia(int dof) const noexcept;
   /// Adds a force [n; f] on a link, about the link's origin in the link's axes, N·m and N, for the

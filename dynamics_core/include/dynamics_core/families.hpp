@@ -20,8 +20,16 @@ namespace dynamics_core {
 /// A tree, and every family at work on it.
 template <class S>
 struct Families {
-  explicit Families(const Model& model)
-      : tree(model),
+  explicit Families(const Model& model) : Families(std::make_unique<Tree<S>>(model)) {}
+  /// A robot of its own, with the same payloads, gravity and external forces.
+  Families(const Families& other) : Families(std::make_unique<Tree<S>>(*other.owned_tree)) {}
+  Families(Families&&) noexcept = default;
+  Families& operator=(const Families&) = delete;
+  Families& operator=(Families&&) = delete;
+  ~Families() = default;
+  explicit Families(std::unique_ptr<Tree<S>> robot)
+      : owned_tree(std::move(robot)),
+        tree(*owned_tree),
         newton_euler(tree),
         denoc(tree),
         gibbs_appell(tree),
@@ -32,10 +40,9 @@ struct Families {
         kinematics(tree),
         operational_space(tree),
         regressor(tree) {}
-  Families(const Families&) = delete;
-  Families& operator=(const Families&) = delete;
 
-  Tree<S> tree;
+  std::unique_ptr<Tree<S>> owned_tree;  ///< so that the families may move
+  Tree<S>& tree;
   NewtonEuler<S> newton_euler;
   Denoc<S> denoc;
   GibbsAppell<S> gibbs_appell;

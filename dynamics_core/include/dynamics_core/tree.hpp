@@ -69,8 +69,9 @@ class Tree {
   /// nothing.
   [[nodiscard]] Status set_payload(int link, const Payload<S>& payload) noexcept;
 
-  /// The inertia beside M's diagonal of a coordinate that one body alone moves with: its rotor's,
-  /// rotor inertia × gear ratio². Status::out_of_range for another index or a shared coordinate.
+  /// The inertia beside M's diagonal that the joint of a coordinate has from its rotor: rotor
+  /// inertia × gear ratio². (Joints that mimic it keep theirs.) Status::out_of_range for an index
+  /// that is not below nv.
   [[nodiscard]] Status set_rotor_inertia(int dof, const S& inertia) noexcept;
   [[nodiscard]] S rotor_inertia(int dof) const noexcept {
     return bodies_[static_cast<std::size_t>(dof_body_[static_cast<std::size_t>(dof)])].rotor;
@@ -172,6 +173,12 @@ template <class S, class... Arguments>
   argument.sum = zero_if_finite<S>(q);
   (argument(rest), ...);
   return argument.sizes_fit ? finite_status<S>(argument.sum) : StatusOf<S>(Status::wrong_size);
+}
+
+/// Of a vector of nv entries alone.
+template <class S>
+[[nodiscard]] StatusOf<S> check_vector(const Tree<S>& tree, VectorIn<S> v) noexcept {
+  return v.size() == tree.nv() ? result_status<S>(v) : StatusOf<S>(Status::wrong_size);
 }
 
 /// The same, and the bodies brought to q.
@@ -295,8 +302,8 @@ void Tree<S>::find_dof_parents() {
   dof_parent_.resize(static_cast<std::size_t>(nv_));
   dof_body_.assign(static_cast<std::size_t>(nv_), -1);
   for (int i = 0; i < nv_; ++i) dof_parent_[static_cast<std::size_t>(i)] = i - 1;
-  for (int i = nb() - 1; i >= 0; --i)
-    dof_body_[static_cast<std::size_t>(bodies_[static_cast<std::size_t>(i)].dof)] = i;
+  for (std::size_t i = 0; i < bodies_.size(); ++i)
+    if (!bodies_[i].mimic) dof_body_[static_cast<std::size_t>(bodies_[i].dof)] = static_cast<int>(i);
   if (has_mimic_) return;  // coordinates that share bodies couple what the tree keeps apart
   for (const Body<S>& b : bodies_) {
     const int parent = b.parent < 0 ? -1 : bodies_[static_cast<std::size_t>(b.parent)].dof;
@@ -343,13 +350,9 @@ template <class S>
 Status Tree<S>::set_rotor_inertia(int dof, const S& inertia) noexcept {
   if (dof < 0 || dof >= nv_) return Status::out_of_range;
   Body<S>& b = bodies_[static_cast<std::size_t>(dof_body_[static_cast<std::size_t>(dof)])];
-  if (b.shared) return Status::out_of_range;
   if (failed(finite_status<S>(inertia))) return Status::not_finite;
-  const S more = inertia - b.rotor;
   b.rotor = inertia;
   b.has_rotor = true;
-  b.pivot_scale += more;
-  dof_scale_[dof] += more;
   return Status::ok;
 }
 

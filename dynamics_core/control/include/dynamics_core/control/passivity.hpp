@@ -44,10 +44,7 @@ template <class S>
   if (const Status s = dynamics::inverse_dynamics<S>(ws, q, scratch.mean, a_r, tau);
       s != Status::ok)
     return s;
-  const Vec3<S> lift = ws.base_acceleration;
-  ws.base_acceleration = Vec3<S>::Zero();  // C(y) y without gravity
-  const Status s = dynamics::bias<S>(ws, q, scratch.half_difference, scratch.excess);
-  ws.base_acceleration = lift;
+  const Status s = ws.gibbs_appell.velocity_effort(q, scratch.half_difference, scratch.excess);
   if (s != Status::ok) return s;
   tau -= scratch.excess;
   return Status::ok;

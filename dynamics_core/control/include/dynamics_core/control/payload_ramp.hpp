@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "dynamics_core/control/ramp.hpp"
-#include "dynamics_core/dynamics.hpp"
+#include "dynamics_core/tree.hpp"
 
 namespace dynamics_core::control {
 
@@ -21,8 +21,8 @@ class PayloadRamp {
   /// The load of a link (index into Model::links) becomes `target` within `duration` seconds; zero:
   /// with the next call of advance().
   [[nodiscard]] Status start(int link, const Payload<double>& target, double duration) noexcept;
-  /// Puts the loads of this moment on the robot. Returns what Dynamics::set_payload does.
-  [[nodiscard]] Status advance(double step, Dynamics<double>& robot) noexcept;
+  /// Puts the loads of this moment on the robot. Returns what Tree::set_payload does.
+  [[nodiscard]] Status advance(double step, Tree<double>& robot) noexcept;
   /// Are all loads what they shall be?
   [[nodiscard]] bool done() const noexcept { return moving_ == 0; }
   /// What a link carries now.

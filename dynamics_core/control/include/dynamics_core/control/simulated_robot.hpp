@@ -87,7 +87,7 @@ class SimulatedRobot {
   [[nodiscard]] Status set_payload(int link, const Payload<double>& payload,
                                    double transition_time = 0.0) noexcept {
     const Status s = loads_.start(link, payload, transition_time);
-    return s == Status::ok ? loads_.advance(0.0, ws_) : s;
+    return s == Status::ok ? loads_.advance(0.0, ws_.tree) : s;
   }
 
   /// At this state, at the start of the sequence of noise. Until the first command has arrived the
@@ -156,7 +156,6 @@ class SimulatedRobot {
   Eigen::MatrixXd M_;
   ForwardDynamics forward_dynamics_;
   simulation::FixedStep<double> stepper_;
-  std::vector<std::size_t> body_;  ///< by joint: the one that it moves
   std::vector<double> rotor_;      ///< by joint: its reflected rotor inertia
   std::vector<double> limit_;      ///< by joint: of its drive's effort
   std::vector<Force> drives_, resistances_;
