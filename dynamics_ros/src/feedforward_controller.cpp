@@ -18,7 +18,7 @@ using controller_interface::interface_configuration_type;
 using controller_interface::InterfaceConfiguration;
 using controller_interface::return_type;
 using dynamics_core::control::all_events;
-using dynamics_core::control::checked_payload;
+using dynamics_core::checked_payload;
 using dynamics_core::control::Event;
 using dynamics_core::control::Gains;
 using dynamics_core::control::Measurement;
@@ -333,10 +333,10 @@ rcl_interfaces::msg::SetParametersResult FeedforwardController::check_parameters
       if (name == "gravity" && parameter.get_type() == rclcpp::PARAMETER_DOUBLE_ARRAY)
         for (const double x : parameter.as_double_array())
           if (!std::isfinite(x))
-            throw dynamics_core::control::ConfigError("gravity", std::to_string(x),
+            throw dynamics_core::ConfigError("gravity", std::to_string(x),
                                                       "give three finite numbers in m/s²");
     }
-  } catch (const dynamics_core::control::ConfigError& error) {
+  } catch (const dynamics_core::ConfigError& error) {
     result.successful = false;
     result.reason = error.what();
   }
@@ -408,7 +408,7 @@ void FeedforwardController::on_set_payload(const SetPayload::Request& request,
     const auto load = payload_of(request);
     const int link = checked_payload(*model_, request.link, load);
     if (!std::isfinite(request.transition_time) || request.transition_time < 0.0)
-      throw dynamics_core::control::ConfigError("transition_time",
+      throw dynamics_core::ConfigError("transition_time",
                                                 std::to_string(request.transition_time),
                                                 "give a finite time in s, not below zero");
     changes_.set([&](Changes& changes) {

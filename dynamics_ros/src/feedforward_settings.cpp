@@ -10,7 +10,7 @@ using dynamics_core::Model;
 using dynamics_core::ModelOptions;
 using dynamics_core::Payload;
 using dynamics_core::control::Config;
-using dynamics_core::control::ConfigError;
+using dynamics_core::ConfigError;
 using dynamics_core::control::Gains;
 using dynamics_core::control::JointFriction;
 using feedforward_controller::Params;

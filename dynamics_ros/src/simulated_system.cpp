@@ -18,7 +18,7 @@ using dynamics_core::JointInfo;
 using dynamics_core::MimicInfo;
 using dynamics_core::Model;
 using dynamics_core::Status;
-using dynamics_core::control::ConfigError;
+using dynamics_core::ConfigError;
 using dynamics_core::control::Drive;
 using Eigen::VectorXd;
 using hardware_interface::ComponentInfo;
@@ -159,7 +159,7 @@ void SimulatedSystem::on_set_payload(const SetPayload::Request& request,
                                      SetPayload::Response& response) {
   try {
     const auto load = payload_of(request);
-    const int link = dynamics_core::control::checked_payload(*model_, request.link, load);
+    const int link = dynamics_core::checked_payload(*model_, request.link, load);
     if (!std::isfinite(request.transition_time) || request.transition_time < 0.0)
       throw ConfigError("transition_time", std::to_string(request.transition_time),
                         "give a finite time in s, not below zero");

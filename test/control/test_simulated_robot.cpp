@@ -16,7 +16,6 @@
 namespace {
 
 using namespace dynamics_core;
-using ConfigError;
 using control::Drive;
 using control::Imperfections;
 using control::Mechanics;

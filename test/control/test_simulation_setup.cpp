@@ -15,7 +15,7 @@
 namespace {
 
 using namespace dynamics_core;
-using control::ConfigError;
+
 using control::read_simulation;
 using control::SimulationSetup;
 using testing::AllOf;

@@ -11,7 +11,7 @@
 
 using namespace dynamics_core;
 using support::close_to;
-using support::Tree;
+using Tree = support::Tree;
 
 namespace {
 
