@@ -5,7 +5,7 @@
 
 #include "dynamics_core/regressor.hpp"
 
-#include "dynamics_core/methods.hpp"
+#include "dynamics_core/dynamics.hpp"
 
 namespace dynamics_core {
 
@@ -38,8 +38,8 @@ class States {
 
 /// The regressor at enough random states to tell all columns apart that can be.
 [[nodiscard]] Eigen::MatrixXd stacked_regressor(const Model& model, unsigned seed) {
-  Workspace<double> ws(model);
-  const int columns = regressor::columns(ws);
+  Dynamics<double> robot(model);
+  const int columns = robot.regressor().columns();
   const int states = model.nv == 0 ? 0 : 3 * columns / model.nv + 10;
   Eigen::MatrixXd W(states * model.nv, columns);
   Eigen::MatrixXd Y(model.nv, columns);
@@ -48,7 +48,7 @@ class States {
     const Eigen::VectorXd q = random.configuration(model);
     const Eigen::VectorXd v = random.vector(model.nv, 2.0);
     const Eigen::VectorXd a = random.vector(model.nv, 5.0);
-    const Status status = regressor::matrix<double>(ws, q, v, a, Y);
+    const Status status = robot.regressor().matrix(q, v, a, Y);
     if (status != Status::ok)
       throw ModelError("", "regressor", to_string(status), "check the model's numbers");
     W.middleRows(k * model.nv, model.nv) = Y;

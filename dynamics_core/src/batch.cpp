@@ -4,8 +4,8 @@
 #include <cmath>
 #include <unordered_set>
 
-#include "dynamics_core/methods.hpp"
 #include "dynamics_core/friction.hpp"
+#include "dynamics_core/kinematics.hpp"
 #include "dynamics_core/regressor.hpp"
 #include "dynamics_core/text.hpp"
 
@@ -51,10 +51,9 @@ class Batch::Job {
  public:
   Job(const Batch& batch, const BatchQuery& query)
       : joints(select_joints(batch.model_, query.joint_names)),
-        ws(batch.model_),
-        use(default_algorithms<double>(ws)),
-        state{batch.latest_.q, VectorXd::Zero(ws.nv()), VectorXd::Zero(ws.nv()),
-              VectorXd::Zero(ws.nv())},
+        robot(batch.model_),
+        state{batch.latest_.q, VectorXd::Zero(robot.nv()), VectorXd::Zero(robot.nv()),
+              VectorXd::Zero(robot.nv())},
         query_(query),
         limits_(batch.limits_) {
     if (joints.size() == 0) {
@@ -101,8 +100,7 @@ class Batch::Job {
   }
 
   JointSelection joints;
-  Workspace<double> ws;
-  Algorithms<double> use;
+  Dynamics<double> robot;
   State state;
 
  private:
@@ -147,7 +145,7 @@ class Batch::Job {
 
   void add_wrenches(const Batch& batch) {
     for (const LinkWrench& on : query_.wrenches) {
-      const Status status = ws.add_external_force(batch.find_link(on.link), on.wrench);
+      const Status status = robot.add_external_force(batch.find_link(on.link), on.wrench);
       if (status != Status::ok) {
         throw RequestError("the wrench on link " + quoted(on.link) + " is " + to_string(status) +
                            "; give finite values");
@@ -167,7 +165,7 @@ class Batch::Job {
       } catch (const ConfigError& error) {
         throw RequestError("load on link " + quoted(name) + ": " + error.what());
       }
-      if (const Status status = ws.set_payload(link, on.load); status != Status::ok)
+      if (const Status status = robot.set_payload(link, on.load); status != Status::ok)
         throw RequestError("load on link " + quoted(name) + ": " + to_string(status));
     }
   }
@@ -190,7 +188,7 @@ BatchAnswer Batch::mass_matrix(const BatchQuery& query) const {
   Job job(*this, query);
   MatrixXd M(model_.nv, model_.nv);
   return job.run(job.n(), job.n(), [&](Out out) {
-    const Status status = job.use.mass_matrix(job.ws, job.state.q, M);
+    const Status status = job.robot.mass_matrix(job.state.q, M);
     out = M(job.joints.v, job.joints.v);
     return status;
   });
@@ -200,7 +198,7 @@ BatchAnswer Batch::gravity(const BatchQuery& query) const {
   Job job(*this, query);
   VectorXd tau(model_.nv);
   return job.run(job.n(), 1, [&](Out out) {
-    const Status status = job.use.gravity(job.ws, job.state.q, tau);
+    const Status status = job.robot.gravity(job.state.q, tau);
     out = tau(job.joints.v);
     return status;
   });
@@ -209,10 +207,10 @@ BatchAnswer Batch::gravity(const BatchQuery& query) const {
 BatchAnswer Batch::coriolis(const BatchQuery& query, CoriolisFactor factor) const {
   Job job(*this, query);
   MatrixXd C(model_.nv, model_.nv);
-  const auto compute =
-      factor == CoriolisFactor::christoffel ? denoc::coriolis_christoffel<double> : job.use.coriolis;
   return job.run(job.n(), job.n(), [&](Out out) {
-    const Status status = compute(job.ws, job.state.q, job.state.v, C);
+    const Status status = factor == CoriolisFactor::christoffel
+                              ? job.robot.coriolis_christoffel(job.state.q, job.state.v, C)
+                              : job.robot.coriolis(job.state.q, job.state.v, C);
     out = C(job.joints.v, job.joints.v);
     return status;
   });
@@ -224,7 +222,7 @@ BatchAnswer Batch::inverse_dynamics(const BatchQuery& query) const {
   VectorXd tau(model_.nv);
   return job.run(job.n(), 1, [&](Out out) {
     const State& s = job.state;
-    Status status = job.use.inverse_dynamics(job.ws, s.q, s.v, s.a, tau);
+    Status status = job.robot.inverse_dynamics(s.q, s.v, s.a, tau);
     if (status == Status::ok && query.friction) status = friction.add(s.v, tau);
     out = tau(job.joints.v);
     return status;
@@ -245,7 +243,7 @@ BatchAnswer Batch::forward_dynamics(const BatchQuery& query) const {
     tau = s.tau;
     Status status = query.friction ? friction.subtract(s.v, tau) : Status::ok;
     if (status == Status::ok)
-      status = job.ws.cholesky.forward_dynamics(s.q, s.v, tau, held, x);
+      status = job.robot.forward_dynamics(s.q, s.v, tau, held, x);
     out = x(job.joints.v);
     return status;
   });
@@ -260,9 +258,9 @@ BatchAnswer Batch::jacobian(const BatchQuery& query, const std::string& link, Ja
   MatrixXd J(6, model_.nv);
   Pose<double> X_WL = Pose<double>::identity();
   return job.run(6, job.n(), [&](Out out) {
-    Status status = kinematics::update<double>(job.ws, job.state.q);
-    if (status == Status::ok) status = kinematics::jacobian<double>(job.ws, index, J, offset);
-    if (status == Status::ok) status = kinematics::pose<double>(job.ws, index, X_WL);
+    Status status = job.robot.kinematics().update(job.state.q);
+    if (status == Status::ok) status = job.robot.kinematics().jacobian(index, J, offset);
+    if (status == Status::ok) status = job.robot.kinematics().pose(index, X_WL);
     if (axes == JacobianAxes::link) {
       J.topRows<3>() = X_WL.R.transpose() * J.topRows<3>();
       J.bottomRows<3>() = X_WL.R.transpose() * J.bottomRows<3>();
@@ -275,20 +273,20 @@ BatchAnswer Batch::jacobian(const BatchQuery& query, const std::string& link, Ja
 
 BatchAnswer Batch::regressor(const BatchQuery& query) const {
   Job job(*this, query);
-  const int columns = regressor::columns(job.ws);
+  const int columns = job.robot.regressor().columns();
   MatrixXd Y(model_.nv, columns);
   return job.run(job.n(), static_cast<std::size_t>(columns), [&](Out out) {
     const State& s = job.state;
-    const Status status = regressor::matrix<double>(job.ws, s.q, s.v, s.a, Y);
+    const Status status = job.robot.regressor().matrix(s.q, s.v, s.a, Y);
     out = Y(job.joints.v, Eigen::all);
     return status;
   });
 }
 
 std::vector<double> Batch::parameters() const {
-  const Workspace<double> ws(model_);
-  VectorXd pi(regressor::columns(ws));
-  if (const Status status = regressor::parameters<double>(ws, pi); status != Status::ok)
+  const Dynamics<double> robot(model_);
+  VectorXd pi(robot.regressor().columns());
+  if (const Status status = robot.regressor().parameters(pi); status != Status::ok)
     throw RequestError(to_string(status));
   return {pi.data(), pi.data() + pi.size()};
 }

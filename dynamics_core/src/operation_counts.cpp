@@ -5,7 +5,7 @@
 #include <functional>
 #include <sstream>
 
-#include "dynamics_core/methods.hpp"
+#include "dynamics_core/dynamics.hpp"
 
 namespace dynamics_core {
 
@@ -17,7 +17,7 @@ using Matrix = MatrixX<Counted>;
 /// The arguments, all of them variables, and room for the results.
 struct Problem {
   explicit Problem(const Model& model)
-      : ws(model), x(model.nv), A(Matrix::Zero(model.nv, model.nv)) {
+      : robot(model), x(model.nv), A(Matrix::Zero(model.nv, model.nv)) {
     Counted::forget();
     const Eigen::VectorXd neutral = model.neutral();
     q = variables(model.nq, 0.3);
@@ -32,7 +32,7 @@ struct Problem {
     return u;
   }
 
-  Workspace<Counted> ws;
+  Dynamics<Counted> robot;
   Vector q, v, a;
   Vector x;
   Matrix A;
@@ -49,42 +49,42 @@ struct Entry {
 
 const std::array<Entry, 17> entries = {{
     {"inverse dynamics", "newton_euler", Result::vector,
-     [](Problem& p) { return newton_euler::inverse_dynamics(p.ws, p.q, p.v, p.a, p.x); }},
+     [](Problem& p) { return p.robot.families().newton_euler.inverse_dynamics(p.q, p.v, p.a, p.x); }},
     {"inverse dynamics", "denoc", Result::vector,
-     [](Problem& p) { return denoc::inverse_dynamics(p.ws, p.q, p.v, p.a, p.x); }},
+     [](Problem& p) { return p.robot.families().denoc.inverse_dynamics(p.q, p.v, p.a, p.x); }},
     {"inverse dynamics", "gibbs_appell", Result::vector,
-     [](Problem& p) { return gibbs_appell::inverse_dynamics(p.ws, p.q, p.v, p.a, p.x); }},
+     [](Problem& p) { return p.robot.inverse_dynamics(p.q, p.v, p.a, p.x); }},
     {"bias", "newton_euler", Result::vector,
-     [](Problem& p) { return newton_euler::bias(p.ws, p.q, p.v, p.x); }},
+     [](Problem& p) { return p.robot.families().newton_euler.bias(p.q, p.v, p.x); }},
     {"bias", "gibbs_appell", Result::vector,
-     [](Problem& p) { return gibbs_appell::bias(p.ws, p.q, p.v, p.x); }},
+     [](Problem& p) { return p.robot.bias(p.q, p.v, p.x); }},
     {"gravity", "newton_euler", Result::vector,
-     [](Problem& p) { return newton_euler::gravity(p.ws, p.q, p.x); }},
+     [](Problem& p) { return p.robot.gravity(p.q, p.x); }},
     {"mass matrix", "composite_body", Result::triangle,
-     [](Problem& p) { return composite_body::mass_matrix(p.ws, p.q, p.A); }},
+     [](Problem& p) { return p.robot.mass_matrix(p.q, p.A); }},
     {"mass matrix", "denoc", Result::triangle,
-     [](Problem& p) { return denoc::mass_matrix(p.ws, p.q, p.A); }},
+     [](Problem& p) { return p.robot.families().denoc.mass_matrix(p.q, p.A); }},
     {"mass matrix", "gibbs_appell", Result::triangle,
-     [](Problem& p) { return gibbs_appell::mass_matrix(p.ws, p.q, p.A); }},
+     [](Problem& p) { return p.robot.families().gibbs_appell.mass_matrix(p.q, p.A); }},
     {"convective matrix", "denoc", Result::matrix,
-     [](Problem& p) { return denoc::coriolis(p.ws, p.q, p.v, p.A); }},
+     [](Problem& p) { return p.robot.coriolis(p.q, p.v, p.A); }},
     {"forward dynamics", "articulated_body", Result::vector,
-     [](Problem& p) { return articulated_body::forward_dynamics(p.ws, p.q, p.v, p.a, p.x); }},
+     [](Problem& p) { return p.robot.families().articulated_body.forward_dynamics(p.q, p.v, p.a, p.x); }},
     {"forward dynamics", "udut", Result::vector,
-     [](Problem& p) { return udut::forward_dynamics(p.ws, p.q, p.v, p.a, p.x); }},
+     [](Problem& p) { return p.robot.families().udut.forward_dynamics(p.q, p.v, p.a, p.x); }},
     {"forward dynamics", "gibbs_appell", Result::vector,
-     [](Problem& p) { return gibbs_appell::forward_dynamics(p.ws, p.q, p.v, p.a, p.x); }},
+     [](Problem& p) { return p.robot.families().gibbs_appell.forward_dynamics(p.q, p.v, p.a, p.x); }},
     {"forward dynamics", "cholesky", Result::vector,
-     [](Problem& p) { return cholesky::forward_dynamics(p.ws, p.q, p.v, p.a, p.x); }},
+     [](Problem& p) { return p.robot.families().cholesky.forward_dynamics(p.q, p.v, p.a, p.x); }},
     {"solution of M q̈ = φ", "udut", Result::vector,
      [](Problem& p) {
-       const Status s = udut::factorize(p.ws, p.q);
-       return s == Status::ok ? udut::solve(p.ws, p.a, p.x) : s;
+       const Status s = p.robot.families().udut.factorize(p.q);
+       return s == Status::ok ? p.robot.families().udut.solve(p.a, p.x) : s;
      }},
     {"inverse mass matrix", "cholesky", Result::triangle,
-     [](Problem& p) { return cholesky::inverse_mass_matrix(p.ws, p.q, p.A); }},
+     [](Problem& p) { return p.robot.families().cholesky.inverse_mass_matrix(p.q, p.A); }},
     {"inverse mass matrix", "udut", Result::triangle,
-     [](Problem& p) { return udut::inverse_mass_matrix(p.ws, p.q, p.A); }},
+     [](Problem& p) { return p.robot.families().udut.inverse_mass_matrix(p.q, p.A); }},
 }};
 
 [[nodiscard]] std::vector<Counted> results(const Problem& p, Result kind) {

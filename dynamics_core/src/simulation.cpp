@@ -51,18 +51,18 @@ struct Failure {
 /// ẋ of the flat state for odeint, and the count of evaluations.
 class System {
  public:
-  System(const Workspace<double>& ws, const Acceleration& acceleration, const Options& options,
+  System(const Dynamics<double>& robot, const Acceleration& acceleration, const Options& options,
          Result& result)
-      : ws_(ws), acceleration_(acceleration), options_(options), result_(result) {}
+      : robot_(robot), acceleration_(acceleration), options_(options), result_(result) {}
 
   void operator()(const Flat& x, Flat& rate, double t) const {
     if (result_.evaluations >= options_.max_evaluations) throw Failure{Status::not_converged};
     ++result_.evaluations;
-    const Eigen::Map<const Eigen::VectorXd> q(x.data(), ws_.nq());
-    const Eigen::Map<const Eigen::VectorXd> v(x.data() + ws_.nq(), ws_.nv());
-    Eigen::Map<Eigen::VectorXd> q_rate(rate.data(), ws_.nq());
-    Eigen::Map<Eigen::VectorXd> a(rate.data() + ws_.nq(), ws_.nv());
-    check(kinematics::configuration_rate<double>(ws_, q, v, q_rate));
+    const Eigen::Map<const Eigen::VectorXd> q(x.data(), robot_.nq());
+    const Eigen::Map<const Eigen::VectorXd> v(x.data() + robot_.nq(), robot_.nv());
+    Eigen::Map<Eigen::VectorXd> q_rate(rate.data(), robot_.nq());
+    Eigen::Map<Eigen::VectorXd> a(rate.data() + robot_.nq(), robot_.nv());
+    check(robot_.kinematics().configuration_rate(q, v, q_rate));
     check(acceleration_(t, q, v, a));
     if (!all_finite<double>(a)) throw Failure{Status::not_finite};
   }
@@ -72,7 +72,7 @@ class System {
   }
 
  private:
-  const Workspace<double>& ws_;
+  const Dynamics<double>& robot_;
   const Acceleration& acceleration_;
   const Options& options_;
   Result& result_;
@@ -91,7 +91,7 @@ void unflatten(const Flat& x, State& state) {
 /// One try of a step that ends at `end` at the latest. `step` is the controller's proposal, which
 /// `end` does not shorten.
 template <class Stepper>
-void try_step(Stepper& stepper, const System& system, const Workspace<double>& ws, double end,
+void try_step(Stepper& stepper, const System& system, const Dynamics<double>& robot, double end,
               double shortest, double& step, Flat& x, Result& result) {
   State& state = result.state;
   const bool last = state.t + step >= end - shortest;
@@ -106,15 +106,15 @@ void try_step(Stepper& stepper, const System& system, const Workspace<double>& w
   ++result.steps;
   step = last ? std::max(step, dt) : dt;
   unflatten(x, state);
-  System::check(kinematics::normalize<double>(ws, state.q));
+  System::check(robot.kinematics().normalize(state.q));
   flatten(state, x);
   state.t = last ? end : t;
 }
 
 template <class Stepper>
-void run(Stepper stepper, const System& system, const Workspace<double>& ws, const Options& options,
+void run(Stepper stepper, const System& system, const Dynamics<double>& robot, const Options& options,
          const Observer& observer, Result& result) {
-  Flat x(static_cast<std::size_t>(ws.nq() + ws.nv()));
+  Flat x(static_cast<std::size_t>(robot.nq() + robot.nv()));
   flatten(result.state, x);
   if (observer && !observer(result.state)) return;
   const double start = result.state.t;
@@ -129,7 +129,7 @@ void run(Stepper stepper, const System& system, const Workspace<double>& ws, con
     if (!(mark < finish - 1e-9 * options.interval)) mark = finish;
     while (result.state.t < mark) {
       const long steps = result.steps;
-      try_step(stepper, system, ws, mark, shortest, step, x, result);
+      try_step(stepper, system, robot, mark, shortest, step, x, result);
       const bool due = every_step ? result.steps > steps : result.state.t == mark;
       if (due && observer && !observer(result.state)) return;
     }
@@ -159,24 +159,24 @@ template <class Stepper>
 
 }  // namespace
 
-Result simulate(const Workspace<double>& ws, const Acceleration& acceleration, const State& start,
+Result simulate(const Dynamics<double>& robot, const Acceleration& acceleration, const State& start,
                 const Options& options, const Observer& observer) {
   Result result;
   result.state = start;
   try {
     if (!sensible(options)) throw Failure{Status::out_of_range};
-    System::check(check_vector<double>(ws.tree, start.v));
-    System::check(kinematics::normalize<double>(ws, result.state.q));
-    const System system(ws, acceleration, options, result);
+    System::check(check_vector<double>(robot.tree(), start.v));
+    System::check(robot.kinematics().normalize(result.state.q));
+    const System system(robot, acceleration, options, result);
     switch (options.integrator) {
       case Integrator::fehlberg45:
-        run(controlled<Fehlberg45>(options), system, ws, options, observer, result);
+        run(controlled<Fehlberg45>(options), system, robot, options, observer, result);
         break;
       case Integrator::dormand_prince:
-        run(controlled<odeint::runge_kutta_dopri5<Flat>>(options), system, ws, options, observer,
+        run(controlled<odeint::runge_kutta_dopri5<Flat>>(options), system, robot, options, observer,
             result);
         break;
-      case Integrator::adams: run(adams(options), system, ws, options, observer, result); break;
+      case Integrator::adams: run(adams(options), system, robot, options, observer, result); break;
     }
   } catch (const Failure& failure) {
     result.status = failure.status;

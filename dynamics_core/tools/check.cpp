@@ -12,7 +12,7 @@ namespace {
 
 int check(const RobotOptions& options) {
   const Model model = load_robot(options);
-  const Workspace<double> ws = make_workspace(model, options);
+  const Dynamics<double> robot = make_dynamics(model, options);
   const LoopSet loops = load_loops(model, options);
   std::cout << options.file << ": OK, " << counted(model.joints.size(), "joint") << ", "
             << counted(static_cast<std::size_t>(model.nv), "degree") << " of freedom, "

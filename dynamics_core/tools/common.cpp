@@ -145,12 +145,12 @@ std::vector<LinkLoad> parse_payloads(const Model& model, const std::vector<std::
   return loads;
 }
 
-Workspace<double> make_workspace(const Model& model, const RobotOptions& options) {
-  Workspace<double> ws(model);
+Dynamics<double> make_dynamics(const Model& model, const RobotOptions& options) {
+  Dynamics<double> robot(model);
   for (const LinkLoad& load : parse_payloads(model, options.payloads, "--payload"))
-    if (const Status status = ws.set_payload(load.link, load.payload); status != Status::ok)
+    if (const Status status = robot.set_payload(load.link, load.payload); status != Status::ok)
       throw UsageError(std::string("--payload: ") + to_string(status));
-  return ws;
+  return robot;
 }
 
 std::optional<Method> parse_method(const std::string& name) {
@@ -161,11 +161,6 @@ std::optional<Method> parse_method(const std::string& name) {
   known.reserve(all_methods.size());
   for (const Method m : all_methods) known.emplace_back(to_string(m));
   throw UsageError("--method: unknown method '" + name + "'; known are " + text::joined(known));
-}
-
-Algorithms<double> algorithms_for(const std::string& method, const Workspace<double>& ws) {
-  const std::optional<Method> chosen = parse_method(method);
-  return chosen ? algorithms<double>(ws, *chosen) : default_algorithms<double>(ws);
 }
 
 std::string read_text_file(const std::string& path) {

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "dynamics_core/loops.hpp"
-#include "dynamics_core/methods.hpp"
+#include "dynamics_core/dynamics.hpp"
 #include "dynamics_core/model.hpp"
 
 namespace dynamics_core::tools {
@@ -70,13 +70,11 @@ struct LinkLoad {
                                                    const std::vector<std::string>& texts,
                                                    const std::string& option);
 
-/// A workspace that carries the payloads.
-[[nodiscard]] Workspace<double> make_workspace(const Model& model, const RobotOptions& options);
+/// The robot with its payloads.
+[[nodiscard]] Dynamics<double> make_dynamics(const Model& model, const RobotOptions& options);
 
 /// The family of algorithms of that name, the default one for an empty name. Throws UsageError.
 [[nodiscard]] std::optional<Method> parse_method(const std::string& name);
-[[nodiscard]] Algorithms<double> algorithms_for(const std::string& method,
-                                                const Workspace<double>& ws);
 inline constexpr const char* method_help =
     "Family of algorithms, for what it provides:\nnewton_euler, denoc, gibbs_appell,\n"
     "articulated_body, udut or cholesky";

@@ -5,7 +5,7 @@
 
 #include "common.hpp"
 #include "dynamics_core/friction.hpp"
-#include "dynamics_core/methods.hpp"
+#include "dynamics_core/dynamics.hpp"
 #include "dynamics_core/trajectory.hpp"
 
 namespace dynamics_core::tools {
@@ -110,14 +110,14 @@ Path path_from_file(const Model& model, const std::string& file) {
       table.times, table.positions, trajectory::Degree::quintic, trajectory::Ends::clamped));
 }
 
-Drive inverse_dynamics_along(const Path& path, const Model& model, const Workspace<double>& ws,
+Drive inverse_dynamics_along(const Path& path, const Model& model, const Dynamics<double>& robot,
                              bool friction) {
-  const auto own = std::make_shared<Workspace<double>>(ws);
+  const auto own = std::make_shared<Dynamics<double>>(robot);
   const VectorXd zero = VectorXd::Zero(model.nv);
   const auto at = std::make_shared<Desired>(Desired{zero, zero, zero});
   return [=, rub = Friction<double>(model)](double t, Eigen::Ref<VectorXd> tau) {
     if (const Status s = path(t, *at); s != Status::ok) return s;
-    const Status s = newton_euler::inverse_dynamics<double>(*own, at->q, at->v, at->a, tau);
+    const Status s = own->families().newton_euler.inverse_dynamics(at->q, at->v, at->a, tau);
     return s == Status::ok && friction ? rub.add(at->v, tau) : s;
   };
 }

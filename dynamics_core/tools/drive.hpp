@@ -6,7 +6,7 @@
 #include <functional>
 #include <string>
 
-#include "dynamics_core/methods.hpp"
+#include "dynamics_core/dynamics.hpp"
 
 namespace dynamics_core::tools {
 
@@ -37,6 +37,6 @@ using Path = std::function<Status(double t, Desired& at)>;
 /// The inverse dynamics of a path, and with `friction` what it takes to overcome that. Nothing is
 /// fed back, so the robot leaves the path as errors grow.
 [[nodiscard]] Drive inverse_dynamics_along(const Path& path, const Model& model,
-                                           const Workspace<double>& ws, bool friction);
+                                           const Dynamics<double>& robot, bool friction);
 
 }  // namespace dynamics_core::tools

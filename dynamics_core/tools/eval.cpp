@@ -7,7 +7,7 @@
 #include "common.hpp"
 #include "dynamics_core/friction.hpp"
 #include "dynamics_core/joint_selection.hpp"
-#include "dynamics_core/methods.hpp"
+#include "dynamics_core/dynamics.hpp"
 #include "dynamics_core/regressor.hpp"
 #include "dynamics_core/text.hpp"
 #include "eval_input.hpp"
@@ -33,23 +33,24 @@ class Evaluator {
   static const std::vector<Entry> quantities;
   static constexpr int defaults = 5;  ///< so many of them are computed unasked
 
-  Evaluator(const Model& model, Workspace<double>& ws, const LoopSet& loops,
+  Evaluator(const Model& model, Dynamics<double>& dynamics, const LoopSet& loops,
             std::optional<Method> method, std::vector<Entry> wanted, int link)
       : model_(model),
         reader_(model, link),
-        ws_(ws),
+        dynamics_(dynamics),
         method_(method),
-        algorithms_(method ? algorithms<double>(ws_, *method) : default_algorithms<double>(ws_)),
         friction_(model),
-        loops_(ws_.tree, model, loops),
-        wanted_(std::move(wanted)) {}
+        loops_(dynamics_.tree(), model, loops),
+        wanted_(std::move(wanted)) {
+    dynamics_.use(method);
+  }
 
   [[nodiscard]] Record operator()(const std::string& text, std::size_t number) {
     Record out;
     try {
       const nlohmann::json line = LineReader::parse(text);
       if (line.is_object() && line.contains("id")) out["id"] = line["id"];
-      const State state = reader_.read(line, ws_);
+      const State state = reader_.read(line, dynamics_);
       for (const Entry& entry : wanted_) evaluate(entry, state, out);
     } catch (const LineError& error) {
       add_error(out, error.what());
@@ -125,61 +126,61 @@ class Evaluator {
 
   void tau(const State& s, Record& out) {
     VectorXd x(model_.nv);
-    require(algorithms_.inverse_dynamics(ws_, s.q, s.v, s.a, x));
+    require(dynamics_.inverse_dynamics(s.q, s.v, s.a, x));
     out["tau"] = vector(x, s.order.v);
   }
   void bias(const State& s, Record& out) {
     VectorXd x(model_.nv);
-    require(algorithms_.bias(ws_, s.q, s.v, x));
+    require(dynamics_.bias(s.q, s.v, x));
     out["bias"] = vector(x, s.order.v);
   }
   void gravity(const State& s, Record& out) {
     VectorXd x(model_.nv);
-    require(algorithms_.gravity(ws_, s.q, x));
+    require(dynamics_.gravity(s.q, x));
     out["gravity"] = vector(x, s.order.v);
   }
   void mass_matrix(const State& s, Record& out) {
     MatrixXd M(model_.nv, model_.nv);
-    require(algorithms_.mass_matrix(ws_, s.q, M));
+    require(dynamics_.mass_matrix(s.q, M));
     out["M"] = square(M, s.order.v);
   }
   void forward_dynamics(const State& s, Record& out) {
     VectorXd x(model_.nv);
     VectorXd lambda(loops_.rows());
-    const Status status = loops_.rows() == 0 ? algorithms_.forward_dynamics(ws_, s.q, s.v, s.tau, x)
+    const Status status = loops_.rows() == 0 ? dynamics_.forward_dynamics(s.q, s.v, s.tau, x)
                                              : loops_.null_space(s.q, s.v, s.tau, x, lambda);
     if (status != Status::singular) require(status);
     out["qdd"] = status == Status::singular ? Record(nullptr) : vector(x, s.order.v);
   }
   void coriolis(const State& s, Record& out) {
     MatrixXd C(model_.nv, model_.nv);
-    require(algorithms_.coriolis(ws_, s.q, s.v, C));
+    require(dynamics_.coriolis(s.q, s.v, C));
     out["C"] = square(C, s.order.v);
   }
   void inverse_mass_matrix(const State& s, Record& out) {
     MatrixXd A(model_.nv, model_.nv);
-    const Status status = algorithms_.inverse_mass_matrix(ws_, s.q, A);
+    const Status status = dynamics_.inverse_mass_matrix(s.q, A);
     if (status != Status::singular) require(status);
     out["Minv"] = status == Status::singular ? Record(nullptr) : square(A, s.order.v);
   }
   void jacobian(const State& s, Record& out) {
     MatrixXd J(6, model_.nv);
-    require(kinematics::update<double>(ws_, s.q));
-    require(kinematics::jacobian<double>(ws_, s.link, J));
+    require(dynamics_.kinematics().update(s.q));
+    require(dynamics_.kinematics().jacobian(s.link, J));
     out["jacobian"] = rows(J, s.order.v);
     out["link"] = model_.links[static_cast<std::size_t>(s.link)].name;
   }
   void energy(const State& s, Record& out) {
-    require(kinematics::update<double>(ws_, s.q, s.v));
-    const kinematics::Energy<double> E = kinematics::energy<double>(ws_);
+    require(dynamics_.kinematics().update(s.q, s.v));
+    const Energy<double> E = dynamics_.kinematics().energy();
     out["energy"] = {{"kinetic", number(E.kinetic)}, {"potential", number(E.potential)}};
   }
   void regressor(const State& s, Record& out) {
-    const int n = regressor::columns<double>(ws_);
+    const int n = dynamics_.regressor().columns();
     MatrixXd Y(model_.nv, n);
     VectorXd pi(n);
-    require(regressor::matrix<double>(ws_, s.q, s.v, s.a, Y));
-    require(regressor::parameters<double>(ws_, pi));
+    require(dynamics_.regressor().matrix(s.q, s.v, s.a, Y));
+    require(dynamics_.regressor().parameters(pi));
     Record array = Record::array();
     for (const int i : s.order.v) array.push_back(list(Y.row(i).transpose()));
     out["regressor"] = array;
@@ -193,9 +194,8 @@ class Evaluator {
 
   const Model& model_;
   LineReader reader_;
-  Workspace<double>& ws_;
+  Dynamics<double>& dynamics_;
   std::optional<Method> method_;
-  Algorithms<double> algorithms_;
   Friction<double> friction_;
   Loops<double> loops_;
   std::vector<Entry> wanted_;
@@ -271,8 +271,8 @@ int eval(const EvalOptions& options) {
   const std::vector<Evaluator::Entry> wanted = wanted_quantities(options.compute);
   const std::optional<Method> method = parse_method(options.method);
   const Model model = load_robot(options.robot);
-  Workspace<double> ws = make_workspace(model, options.robot);
-  Evaluator evaluate(model, ws, load_loops(model, options.robot), method, wanted,
+  Dynamics<double> dynamics = make_dynamics(model, options.robot);
+  Evaluator evaluate(model, dynamics, load_loops(model, options.robot), method, wanted,
                      jacobian_link(model, options));
   if (options.input == "-") {
     std::ios::sync_with_stdio(false);

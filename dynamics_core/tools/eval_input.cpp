@@ -84,7 +84,7 @@ Json LineReader::parse(const std::string& text) {
   }
 }
 
-State LineReader::read(const Json& line, Workspace<double>& ws) const {
+State LineReader::read(const Json& line, Dynamics<double>& robot) const {
   if (!line.is_object()) throw LineError("the line is not a JSON object; write {\"q\": [...]}");
   check_keys(line);
   State s;
@@ -99,9 +99,9 @@ State LineReader::read(const Json& line, Workspace<double>& ws) const {
   const bool tilted = given(line, "gravity");
   const Eigen::Vector3d gravity =
       tilted ? Eigen::Vector3d(read_numbers(line["gravity"], "gravity", 3)) : model_.gravity;
-  if (ws.set_gravity(gravity) != Status::ok) throw LineError("gravity is not finite");
-  ws.clear_external_forces();
-  if (given(line, "external")) read_external(line["external"], ws);
+  if (robot.set_gravity(gravity) != Status::ok) throw LineError("gravity is not finite");
+  robot.clear_external_forces();
+  if (given(line, "external")) read_external(line["external"], robot);
   return s;
 }
 
@@ -149,13 +149,13 @@ void LineReader::check_quaternions(const VectorXd& q) const {
                       " is zero; its elements are qx, qy, qz, qw, at rest 0, 0, 0, 1");
 }
 
-void LineReader::read_external(const Json& forces, Workspace<double>& ws) const {
+void LineReader::read_external(const Json& forces, Dynamics<double>& robot) const {
   if (!forces.is_object())
     throw LineError("external is not an object {link: [nx, ny, nz, fx, fy, fz]}");
   for (const auto& item : forces.items()) {
     const int link = find_link(item.key());
     const VectorXd f = read_numbers(item.value(), "external " + quoted(item.key()), 6);
-    const Status status = ws.add_external_force(link, {f.head<3>(), f.tail<3>()});
+    const Status status = robot.add_external_force(link, {f.head<3>(), f.tail<3>()});
     if (status != Status::ok)
       throw LineError("external " + quoted(item.key()) + ": " + to_string(status));
   }

@@ -9,7 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "dynamics_core/methods.hpp"
+#include "dynamics_core/dynamics.hpp"
 
 namespace dynamics_core::tools {
 
@@ -43,7 +43,7 @@ class LineReader {
   [[nodiscard]] static Json parse(const std::string& text);
 
   /// Reads the state, and sets the workspace's gravity and external forces. Throws LineError.
-  [[nodiscard]] State read(const Json& line, Workspace<double>& ws) const;
+  [[nodiscard]] State read(const Json& line, Dynamics<double>& robot) const;
 
  private:
   [[nodiscard]] Eigen::VectorXd read_rates(const Json& line, const char* key,
@@ -52,7 +52,7 @@ class LineReader {
   [[nodiscard]] std::string no_such_joint(const std::string& name) const;
   [[nodiscard]] int find_link(const std::string& name) const;
   void check_quaternions(const Eigen::VectorXd& q) const;
-  void read_external(const Json& forces, Workspace<double>& ws) const;
+  void read_external(const Json& forces, Dynamics<double>& robot) const;
 
   const Model& model_;
   int link_;

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "common.hpp"
-#include "dynamics_core/methods.hpp"
+#include "dynamics_core/dynamics.hpp"
 #include "dynamics_core/regressor.hpp"
 #include "dynamics_core/text.hpp"
 
@@ -39,14 +39,14 @@ struct Masses {
 };
 
 /// At the neutral configuration, payloads included.
-[[nodiscard]] Masses weigh(const Model& model, Workspace<double>& ws) {
+[[nodiscard]] Masses weigh(const Model& model, Dynamics<double>& dynamics) {
   Masses masses;
-  if (kinematics::update<double>(ws, model.neutral()) != Status::ok) return masses;
+  if (dynamics.kinematics().update(model.neutral()) != Status::ok) return masses;
   Eigen::Vector3d moment = Eigen::Vector3d::Zero();
-  for (std::size_t i = 0; i < ws.tree.links().size(); ++i) {
-    const auto& link = ws.tree.links()[i];
+  for (std::size_t i = 0; i < dynamics.tree().links().size(); ++i) {
+    const auto& link = dynamics.tree().links()[i];
     Pose<double> X_WL = Pose<double>::identity();
-    if (kinematics::pose<double>(ws, static_cast<int>(i), X_WL) != Status::ok) continue;
+    if (dynamics.kinematics().pose(static_cast<int>(i), X_WL) != Status::ok) continue;
     const Pose<double> X_WB = X_WL * link.X_BL.inverse();
     RigidInertia<double> inertia = link.own;
     inertia += link.payload;
@@ -96,16 +96,16 @@ struct Masses {
 }
 
 /// What the regressor's columns belong to, and their values.
-[[nodiscard]] Json parameters_json(const Model& model, const Workspace<double>& ws) {
-  Eigen::VectorXd pi(regressor::columns<double>(ws));
+[[nodiscard]] Json parameters_json(const Model& model, const Dynamics<double>& dynamics) {
+  Eigen::VectorXd pi(dynamics.regressor().columns());
   Json json = Json::object();
-  if (regressor::parameters<double>(ws, pi) != Status::ok) return json;
+  if (dynamics.regressor().parameters(pi) != Status::ok) return json;
   const std::vector<std::string> names = parameter_names(model);
   for (std::size_t i = 0; i < names.size(); ++i) json[names[i]] = pi[static_cast<Eigen::Index>(i)];
   return json;
 }
 
-[[nodiscard]] Json to_json(const Model& model, const Workspace<double>& ws, const LoopSet& loops,
+[[nodiscard]] Json to_json(const Model& model, const Dynamics<double>& dynamics, const LoopSet& loops,
                            const Masses& masses) {
   Json json = {{"name", model.name}, {"nq", model.nq}, {"nv", model.nv}};
   json["joints"] = Json::array();
@@ -118,14 +118,14 @@ struct Masses {
                               {"offset", mimic.offset}});
   json["links"] = Json::array();
   for (std::size_t i = 0; i < model.links.size(); ++i)
-    json["links"].push_back(link_json(model, model.links[i], ws.tree.links()[i].payload.m));
+    json["links"].push_back(link_json(model, model.links[i], dynamics.tree().links()[i].payload.m));
   json["loops"] = Json::array();
   for (const LoopJoint& loop : loops) json["loops"].push_back(loop_json(model, loop));
   json["total_mass"] = masses.total;
   json["moving_mass"] = masses.moving;
   json["center_of_mass"] = numbers(masses.center);
   json["gravity"] = numbers(model.gravity);
-  json["parameters"] = parameters_json(model, ws);
+  json["parameters"] = parameters_json(model, dynamics);
   json["warnings"] = model.warnings;
   return json;
 }
@@ -170,13 +170,13 @@ void print_loops(const Model& model, const LoopSet& loops) {
   print_table(std::cout, rows);
 }
 
-void print_links(const Model& model, const Workspace<double>& ws) {
+void print_links(const Model& model, const Dynamics<double>& dynamics) {
   std::vector<Row> rows = {{"link", "moved by", "mass", "payload"}};
   for (std::size_t i = 0; i < model.links.size(); ++i) {
     const LinkInfo& link = model.links[i];
     const std::string joint = moved_by(model, link);
     rows.push_back({link.name, joint.empty() ? "(fixed in the world)" : joint,
-                    number(link.inertial.mass), number(ws.tree.links()[i].payload.m)});
+                    number(link.inertial.mass), number(dynamics.tree().links()[i].payload.m)});
   }
   drop_if_all(rows, "payload", "0");
   std::cout << "\nLinks (kg)\n";
@@ -187,7 +187,7 @@ void print_links(const Model& model, const Workspace<double>& ws) {
   return number(x[0]) + ", " + number(x[1]) + ", " + number(x[2]);
 }
 
-void print(const Model& model, const Workspace<double>& ws, const LoopSet& loops,
+void print(const Model& model, const Dynamics<double>& dynamics, const LoopSet& loops,
            const Masses& masses) {
   std::cout << "Robot               " << model.name << '\n'
             << "Joints              " << model.joints.size() << '\n'
@@ -200,7 +200,7 @@ void print(const Model& model, const Workspace<double>& ws, const LoopSet& loops
   if (!model.joints.empty()) print_joints(model);
   if (!model.mimics.empty()) print_mimics(model);
   if (!loops.empty()) print_loops(model, loops);
-  print_links(model, ws);
+  print_links(model, dynamics);
   if (model.warnings.empty()) return;
   std::cout << "\nWarnings\n";
   for (const std::string& warning : model.warnings) std::cout << "  " << warning << '\n';
@@ -213,15 +213,15 @@ struct InfoOptions {
 
 int info(const InfoOptions& options) {
   const Model model = load_robot(options.robot);
-  Workspace<double> ws = make_workspace(model, options.robot);
+  Dynamics<double> dynamics = make_dynamics(model, options.robot);
   const LoopSet loops = load_loops(model, options.robot);
-  const Masses masses = weigh(model, ws);
+  const Masses masses = weigh(model, dynamics);
   if (options.json) {
     std::cout
-        << to_json(model, ws, loops, masses).dump(2, ' ', false, Json::error_handler_t::replace)
+        << to_json(model, dynamics, loops, masses).dump(2, ' ', false, Json::error_handler_t::replace)
         << '\n';
   } else {
-    print(model, ws, loops, masses);
+    print(model, dynamics, loops, masses);
   }
   return 0;
 }

@@ -5,7 +5,7 @@
 
 #include "common.hpp"
 #include "dynamics_core/friction.hpp"
-#include "dynamics_core/methods.hpp"
+#include "dynamics_core/dynamics.hpp"
 #include "dynamics_core/trajectory.hpp"
 
 namespace dynamics_core::tools {
@@ -63,9 +63,9 @@ constexpr double share_of_effort = 0.8;      // of the limits, so that control h
 }
 
 /// Does the motion leave the drives some reserve?
-[[nodiscard]] bool affordable(const Model& model, const Workspace<double>& ws,
+[[nodiscard]] bool affordable(const Model& model, const Dynamics<double>& robot,
                               const Motion& motion) {
-  const VectorXd peak = peak_efforts(model, ws, motion);
+  const VectorXd peak = peak_efforts(model, robot, motion);
   return std::all_of(model.joints.begin(), model.joints.end(), [&](const JointInfo& joint) {
     return joint.limits.effort <= 0.0 || peak[joint.v] <= share_of_effort * joint.limits.effort;
   });
@@ -114,7 +114,7 @@ constexpr double share_of_effort = 0.8;      // of the limits, so that control h
 
 }  // namespace
 
-Motion plan_motion(const Model& model, const Workspace<double>& ws, const MotionOptions& options) {
+Motion plan_motion(const Model& model, const Dynamics<double>& robot, const MotionOptions& options) {
   if (options.trajectory != "cycloid" && options.trajectory != "quintic")
     return from_file(model, options);
   const VectorXd from = configuration(model, options.from, "--from", false);
@@ -124,15 +124,15 @@ Motion plan_motion(const Model& model, const Workspace<double>& ws, const Motion
   double travel = travel_time(model, to - from, options.speed, peak_speed);
   Motion motion = between(model, from, to, travel, options);
   constexpr int trials = 8;  // beyond that it is the weight, and time does not help
-  for (int i = 0; i < trials && !affordable(model, ws, motion); ++i) {
+  for (int i = 0; i < trials && !affordable(model, robot, motion); ++i) {
     travel *= 1.25;
     motion = between(model, from, to, travel, options);
   }
   return motion;
 }
 
-VectorXd peak_efforts(const Model& model, const Workspace<double>& ws, const Motion& motion) {
-  Workspace<double> own = ws;
+VectorXd peak_efforts(const Model& model, const Dynamics<double>& robot, const Motion& motion) {
+  Dynamics<double> own = robot;
   const Friction<double> friction(model);
   VectorXd tau = VectorXd::Zero(model.nv);
   VectorXd peak = tau;
@@ -140,7 +140,7 @@ VectorXd peak_efforts(const Model& model, const Workspace<double>& ws, const Mot
   constexpr int samples = 400;
   for (int i = 0; i <= samples; ++i) {
     if (motion.path(motion.duration * i / samples, at) != Status::ok) break;
-    if (newton_euler::inverse_dynamics<double>(own, at.q, at.v, at.a, tau) != Status::ok) break;
+    if (own.families().newton_euler.inverse_dynamics(at.q, at.v, at.a, tau) != Status::ok) break;
     if (friction.add(at.v, tau) != Status::ok) break;
     peak = peak.cwiseMax(tau.cwiseAbs());
   }

@@ -25,12 +25,12 @@ struct Motion {
 
 /// There and back between two configurations, or through the waypoints of a file. A robot of which
 /// nothing else is said gets two configurations well inside its limits and as much time as its
-/// velocity limits and, by the inverse dynamics of `ws`, its effort limits ask for.
-[[nodiscard]] Motion plan_motion(const Model& model, const Workspace<double>& ws,
+/// velocity limits and, by the inverse dynamics of `robot`, its effort limits ask for.
+[[nodiscard]] Motion plan_motion(const Model& model, const Dynamics<double>& robot,
                                  const MotionOptions& options);
 
 /// By joint, the largest effort that the motion asks for, friction included.
-[[nodiscard]] Eigen::VectorXd peak_efforts(const Model& model, const Workspace<double>& ws,
+[[nodiscard]] Eigen::VectorXd peak_efforts(const Model& model, const Dynamics<double>& robot,
                                            const Motion& motion);
 
 }  // namespace dynamics_core::tools

@@ -88,18 +88,18 @@ void check(const SimulateOptions& o) {
 /// The robot in motion: its state's derivative, and what drives it.
 class Plant {
  public:
-  Plant(const Model& model, Workspace<double>& ws, const SimulateOptions& options)
-      : ws_(ws),
-        loops_(ws.tree, model, load_loops(model, options.robot)),
+  Plant(const Model& model, Dynamics<double>& dynamics, const SimulateOptions& options)
+      : dynamics_(dynamics),
+        loops_(dynamics.tree(), model, load_loops(model, options.robot)),
         lambda_(VectorXd::Zero(loops_.rows())),
-        forward_dynamics_(algorithms_for(options.method, ws).forward_dynamics),
         friction_(model),
         rubs_(!options.no_friction),
         tau_(VectorXd::Zero(model.nv)),
         left_(tau_) {
+    dynamics_.use(parse_method(options.method));
     start_.q = parse_vector(options.q0, "--q0", model.nq, model.neutral());
     start_.v = parse_vector(options.v0, "--v0", model.nv, VectorXd::Zero(model.nv));
-    if (kinematics::normalize<double>(ws, start_.q) != Status::ok)
+    if (dynamics.kinematics().normalize(start_.q) != Status::ok)
       throw UsageError("--q0: the quaternion of a floating joint is zero");
     set_drive(model, options);
     close_loops(options);
@@ -113,7 +113,7 @@ class Plant {
     left_ = tau_;
     if (rubs_)
       if (const Status s = friction_.subtract(v, left_); s != Status::ok) return s;
-    if (loops_.rows() == 0) return forward_dynamics_(ws_, q, v, left_, a);
+    if (loops_.rows() == 0) return dynamics_.forward_dynamics(q, v, left_, a);
     return loops_.null_space(q, v, left_, a, lambda_);
   }
 
@@ -131,7 +131,7 @@ class Plant {
     }
     if (!options.trajectory.empty()) path = path_from_file(model, options.trajectory);
     if (!path) return;
-    drive_ = inverse_dynamics_along(path, model, ws_, rubs_);
+    drive_ = inverse_dynamics_along(path, model, dynamics_, rubs_);
     Desired at{start_.q, start_.v, start_.v};
     if (path(start_.t, at) != Status::ok) return;
     if (options.q0.empty()) start_.q = at.q;  // else the robot starts off the path
@@ -150,10 +150,9 @@ class Plant {
       throw UsageError("--v0: no velocity near it respects the loops");
   }
 
-  Workspace<double>& ws_;
+  Dynamics<double>& dynamics_;
   Loops<double> loops_;
   VectorXd lambda_;
-  decltype(Algorithms<double>::forward_dynamics) forward_dynamics_;
   Friction<double> friction_;
   bool rubs_;
   Drive drive_;
@@ -164,9 +163,9 @@ class Plant {
 /// Writes a line of comma-separated values for each state.
 class Recorder {
  public:
-  Recorder(std::ostream& out, const Model& model, Workspace<double>& ws, Plant& plant,
+  Recorder(std::ostream& out, const Model& model, Dynamics<double>& dynamics, Plant& plant,
            const std::string& columns)
-      : out_(out), ws_(ws), plant_(plant), a_(VectorXd::Zero(model.nv)) {
+      : out_(out), dynamics_(dynamics), plant_(plant), a_(VectorXd::Zero(model.nv)) {
     const std::vector<std::string> wanted = text::split(columns);
     for (const std::string& name : wanted)
       if (name != "q" && name != "v" && name != "a" && name != "tau" && name != "energy")
@@ -192,9 +191,9 @@ class Recorder {
     if (a_wanted_) append(a_);
     if (tau_) append(plant_.tau());
     if (energy_) {
-      if (const Status s = kinematics::update<double>(ws_, state.q, state.v); s != Status::ok)
+      if (const Status s = dynamics_.kinematics().update(state.q, state.v); s != Status::ok)
         return s;
-      const kinematics::Energy<double> E = kinematics::energy<double>(ws_);
+      const Energy<double> E = dynamics_.kinematics().energy();
       append(E.kinetic);
       append(E.potential);
     }
@@ -226,7 +225,7 @@ class Recorder {
   }
 
   std::ostream& out_;
-  Workspace<double>& ws_;
+  Dynamics<double>& dynamics_;
   Plant& plant_;
   VectorXd a_;
   bool q_ = false, v_ = false, a_wanted_ = false, tau_ = false, energy_ = false;
@@ -236,10 +235,10 @@ class Recorder {
 using Observe = std::function<Status(const State&)>;
 
 /// Steps of equal length, none longer than --step, that end at the multiples of --interval.
-[[nodiscard]] simulation::Result fixed_steps(const Workspace<double>& ws, Plant& plant,
+[[nodiscard]] simulation::Result fixed_steps(const Dynamics<double>& dynamics, Plant& plant,
                                              const SimulateOptions& options,
                                              const Observe& observe) {
-  simulation::FixedStep<double> stepper(ws);
+  simulation::FixedStep<double> stepper(dynamics);
   simulation::Result result;
   result.state = plant.start();
   State& x = result.state;
@@ -268,7 +267,7 @@ using Observe = std::function<Status(const State&)>;
   return result;
 }
 
-[[nodiscard]] simulation::Result adaptive_steps(const Workspace<double>& ws, Plant& plant,
+[[nodiscard]] simulation::Result adaptive_steps(const Dynamics<double>& dynamics, Plant& plant,
                                                 const SimulateOptions& options,
                                                 simulation::Integrator integrator,
                                                 const Observe& observe) {
@@ -281,7 +280,7 @@ using Observe = std::function<Status(const State&)>;
   o.first_step = options.step;
   Status observed = Status::ok;
   simulation::Result result =
-      simulation::simulate(ws, std::ref(plant), plant.start(), o, [&](const State& state) {
+      simulation::simulate(dynamics, std::ref(plant), plant.start(), o, [&](const State& state) {
         observed = observe(state);
         return observed == Status::ok;
       });
@@ -308,8 +307,8 @@ int simulate(const SimulateOptions& options) {
   check(options);
   const NamedIntegrator& integrator = find_integrator(options.integrator);
   const Model model = load_robot(options.robot);
-  Workspace<double> ws = make_workspace(model, options.robot);
-  Plant plant(model, ws, options);
+  Dynamics<double> dynamics = make_dynamics(model, options.robot);
+  Plant plant(model, dynamics, options);
 
   const bool to_stdout = options.output == "-";
   std::ofstream file;
@@ -318,7 +317,7 @@ int simulate(const SimulateOptions& options) {
     if (!file) throw std::runtime_error(options.output + ": cannot be written");
   }
   std::ostream& out = to_stdout ? std::cout : file;
-  Recorder record(out, model, ws, plant, options.columns);
+  Recorder record(out, model, dynamics, plant, options.columns);
   simulation::Result result;
   {
     Progress progress(options.duration, to_stdout);
@@ -326,8 +325,8 @@ int simulate(const SimulateOptions& options) {
       progress.show(state.t);
       return record(state);
     };
-    result = integrator.adaptive ? adaptive_steps(ws, plant, options, *integrator.adaptive, observe)
-                                 : fixed_steps(ws, plant, options, observe);
+    result = integrator.adaptive ? adaptive_steps(dynamics, plant, options, *integrator.adaptive, observe)
+                                 : fixed_steps(dynamics, plant, options, observe);
   }
   out.flush();
   if (!to_stdout && !out) throw std::runtime_error(options.output + ": cannot be written");

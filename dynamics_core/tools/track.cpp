@@ -183,9 +183,8 @@ void require_effort_limits(const Model& model, const std::string& file) {
 /// at rest, M_jj. With those free, the joint moves as little as 1/(M⁻¹)_jj, and a damping d that
 /// acts late must not overshoot there. d (M⁻¹)_jj lag < π/2 is the bound of stability; 1/4 keeps
 /// clear of it.
-[[nodiscard]] VectorXd inertias(const Model& model, Workspace<double>& ws, const Motion& motion,
+[[nodiscard]] VectorXd inertias(const Model& model, Dynamics<double>& dynamics, const Motion& motion,
                                 double bandwidth, double lag) {
-  const Algorithms<double> algorithms = default_algorithms<double>(ws);
   Eigen::MatrixXd M(model.nv, model.nv);
   VectorXd mean = VectorXd::Zero(model.nv);
   VectorXd most = VectorXd::Constant(model.nv, std::numeric_limits<double>::infinity());
@@ -193,10 +192,10 @@ void require_effort_limits(const Model& model, const std::string& file) {
   constexpr int samples = 100;
   for (int i = 0; i < samples; ++i) {
     if (motion.path(motion.duration * i / samples, at) != Status::ok ||
-        algorithms.mass_matrix(ws, at.q, M) != Status::ok)
+        dynamics.mass_matrix(at.q, M) != Status::ok)
       throw std::runtime_error("the mass matrix along the path cannot be computed");
     mean += M.diagonal() / samples;
-    if (algorithms.inverse_mass_matrix(ws, at.q, M) != Status::ok) continue;
+    if (dynamics.inverse_mass_matrix(at.q, M) != Status::ok) continue;
     most = most.cwiseMin((8.0 * bandwidth * lag * M.diagonal()).cwiseInverse());
   }
   for (Index j = 0; j < mean.size(); ++j)
@@ -248,14 +247,14 @@ void set_cycles(Experiment& x) {
   x.imperfections.seed = o.seed;
   x.velocity_measured = !o.estimate_velocity;
 
-  Workspace<double> ws = make_workspace(x.model, o.robot);
+  Dynamics<double> dynamics = make_dynamics(x.model, o.robot);
   MotionOptions motion = o.motion;
   motion.speed = parse_share(o.speed, "--speed");
   if (!(motion.speed > 0.0)) throw UsageError("--speed has to be above 0%");
-  x.motion = plan_motion(x.model, ws, motion);
+  x.motion = plan_motion(x.model, dynamics, motion);
   x.period = 1.0 / o.rate;
   x.budget = o.budget ? 1e-6 * *o.budget : x.period;
-  x.gains = choose_gains(o, x.model, inertias(x.model, ws, x.motion, o.bandwidth, loop_lag(x)));
+  x.gains = choose_gains(o, x.model, inertias(x.model, dynamics, x.motion, o.bandwidth, loop_lag(x)));
   set_cycles(x);
   x.steps = o.steps;
   x.effort_limits = !o.no_effort_limits;
@@ -375,10 +374,10 @@ void print_realtime(const RealtimeGuard& guard, const std::vector<Outcome>& outc
 
 /// Joints that the trajectory asks for more than they have, whatever the law.
 void print_overloads(const Experiment& x) {
-  Workspace<double> ws(x.robot);
+  Dynamics<double> dynamics(x.robot);
   for (const LinkLoad& load : x.loads)
-    if (ws.set_payload(load.link, load.payload) != Status::ok) return;
-  const VectorXd peak = peak_efforts(x.robot, ws, x.motion);
+    if (dynamics.set_payload(load.link, load.payload) != Status::ok) return;
+  const VectorXd peak = peak_efforts(x.robot, dynamics, x.motion);
   for (const JointInfo& joint : x.model.joints)
     if (joint.limits.effort > 0.0 && peak[joint.v] > joint.limits.effort)
       std::cout << "! The trajectory asks for an effort of " << format(peak[joint.v], 3)

@@ -11,7 +11,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "dynamics_core/methods.hpp"
+#include "dynamics_core/dynamics.hpp"
 #include "track.hpp"
 
 namespace dynamics_core::tools {
@@ -111,7 +111,7 @@ struct Histogram {
 /// Where the links are, for a figure of lines between their origins.
 class Skeleton {
  public:
-  Skeleton(const Model& model, const RobotDescription& tree) : ws_(model) {
+  Skeleton(const Model& model, const RobotDescription& tree) : robot_(model) {
     for (const JointDescription& joint : tree.joints) {
       const int parent = model.find_link(joint.parent);
       const int child = model.find_link(joint.child);
@@ -126,10 +126,10 @@ class Skeleton {
     Json json = Json::array();
     for (const long k : cycles) {
       Json frame = Json::array();
-      if (kinematics::update<double>(ws_, q.col(k)) != Status::ok) break;
+      if (robot_.kinematics().update(q.col(k)) != Status::ok) break;
       for (const int link : links_) {
         Pose<double> X = Pose<double>::identity();
-        if (kinematics::pose<double>(ws_, link, X) != Status::ok) break;
+        if (robot_.kinematics().pose(link, X) != Status::ok) break;
         for (const double x : X.p) frame.push_back(std::round(1e4 * x) / 1e4);
       }
       json.push_back(std::move(frame));
@@ -145,7 +145,7 @@ class Skeleton {
     return static_cast<int>(links_.size()) - 1;
   }
 
-  Workspace<double> ws_;
+  Dynamics<double> robot_;
   std::vector<int> links_;
   std::vector<std::array<int, 2>> edges_;
 };
@@ -158,12 +158,12 @@ class Skeleton {
 
 [[nodiscard]] Json mass_matrices(const Experiment& x, const MatrixXd& q_d) {
   const std::vector<long> cycles = spread(x.cycles, matrix_frames);
-  Workspace<double> ws(x.model);
-  for (const LinkLoad& load : x.known_loads) (void)ws.set_payload(load.link, load.payload);
+  Dynamics<double> robot(x.model);
+  for (const LinkLoad& load : x.known_loads) (void)robot.set_payload(load.link, load.payload);
   MatrixXd M(x.model.nv, x.model.nv);
   Json matrices = Json::array();
   for (const long k : cycles) {
-    if (composite_body::mass_matrix<double>(ws, q_d.col(k), M) != Status::ok) break;
+    if (robot.mass_matrix(q_d.col(k), M) != Status::ok) break;
     matrices.push_back(list(Eigen::Map<const VectorXd>(M.data(), M.size())));
   }
   return {{"t", times(x, cycles)}, {"M", std::move(matrices)}};

@@ -22,8 +22,7 @@ DynamicsServer::Robot::Robot(const std::string& description,
       model(dynamics_core::load_urdf_string(description, options)),
       joints(dynamics_core::select_joints(model)),
       keeper_(model),
-      workspace_(model),
-      use_(dynamics_core::default_algorithms<double>(workspace_)),
+      dynamics_(model),
       at_(model),
       a_(Eigen::VectorXd::Zero(model.nv)),
       tau_(Eigen::VectorXd::Zero(model.nv)),
@@ -67,19 +66,19 @@ Status DynamicsServer::Robot::compute_feedforward() {
     scatter(reference->point.velocities, reference->joints.v, at_.v);
     scatter(reference->point.accelerations, reference->joints.v, a_);
   }
-  const Status status = use_.inverse_dynamics(workspace_, at_.q, at_.v, a_, tau_);
+  const Status status = dynamics_.inverse_dynamics(at_.q, at_.v, a_, tau_);
   return status == Status::ok ? fill(feedforward) : status;
 }
 
 Status DynamicsServer::Robot::compute_gravity() {
   at_ = states();
-  const Status status = use_.gravity(workspace_, at_.q, tau_);
+  const Status status = dynamics_.gravity(at_.q, tau_);
   return status == Status::ok ? fill(gravity) : status;
 }
 
 Status DynamicsServer::Robot::compute_mass_matrix() {
   at_ = states();
-  const Status status = use_.mass_matrix(workspace_, at_.q, M_);
+  const Status status = dynamics_.mass_matrix(at_.q, M_);
   auto out = mass_matrix.data.begin();
   for (const int row : joints.v)
     for (const int column : joints.v) *out++ = M_(row, column);

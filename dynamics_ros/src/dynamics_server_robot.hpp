@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "dynamics_core/joint_selection.hpp"
-#include "dynamics_core/methods.hpp"
+#include "dynamics_core/dynamics.hpp"
 #include "dynamics_core/model.hpp"
 #include "realtime_dynamics/dynamics_server.hpp"
 
@@ -53,8 +53,7 @@ struct DynamicsServer::Robot {
 
   mutable std::mutex mutex_;
   dynamics_core::JointStateKeeper keeper_;  ///< under mutex_
-  dynamics_core::Workspace<double> workspace_;
-  dynamics_core::Algorithms<double> use_;
+  dynamics_core::Dynamics<double> dynamics_;
   dynamics_core::JointStates at_;  ///< the state that is being looked at
   Eigen::VectorXd a_;
   Eigen::VectorXd tau_;

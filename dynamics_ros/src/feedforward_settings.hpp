@@ -7,7 +7,7 @@
 
 #include "dynamics_core/control/config.hpp"
 #include "dynamics_core/model.hpp"
-#include "dynamics_core/methods.hpp"
+#include "dynamics_core/dynamics.hpp"
 #include "realtime_dynamics/feedforward_controller_parameters.hpp"
 
 namespace realtime_dynamics {

@@ -17,7 +17,7 @@
 #include <string>
 
 #include "dynamics_core/friction.hpp"
-#include "dynamics_core/methods.hpp"
+#include "dynamics_core/dynamics.hpp"
 #include "dynamics_core/load.hpp"
 
 namespace realtime_dynamics {
@@ -65,7 +65,7 @@ class InverseDynamicsSolver : public inverse_dynamics_solver::InverseDynamicsSol
       if (const auto tip = find<std::string>(parameters, prefix + "tip"))
         options.joints = chain_joints(description, root, *tip);
       model_ = build_model(description, options);
-      ws_ = std::make_unique<dynamics_core::Workspace<double>>(*model_);
+      dynamics_ = std::make_unique<dynamics_core::Dynamics<double>>(*model_);
       set_gravity(root, find<std::vector<double>>(parameters, prefix + "gravity"));
     } catch (const dynamics_core::ModelError& error) {
       throw InvalidParameterValueException(error.what());
@@ -73,44 +73,44 @@ class InverseDynamicsSolver : public inverse_dynamics_solver::InverseDynamicsSol
   }
 
   [[nodiscard]] MatrixXd getInertiaMatrix(const VectorXd& q) const override {
-    auto& ws = workspace();
-    MatrixXd M(ws.nv(), ws.nv());
-    check(dynamics_core::default_algorithms(ws).mass_matrix(ws, q, M), "inertia matrix");
+    auto& robot = dynamics();
+    MatrixXd M(robot.nv(), robot.nv());
+    check(robot.mass_matrix(q, M), "inertia matrix");
     return M;
   }
 
   [[nodiscard]] VectorXd getCoriolisVector(const VectorXd& q, const VectorXd& v) const override {
-    auto& ws = workspace();
-    VectorXd bias(ws.nv());
-    check(dynamics_core::default_algorithms(ws).bias(ws, q, v, bias), "Coriolis vector");
+    auto& robot = dynamics();
+    VectorXd bias(robot.nv());
+    check(robot.bias(q, v, bias), "Coriolis vector");
     return bias - getGravityVector(q);
   }
 
   [[nodiscard]] VectorXd getGravityVector(const VectorXd& q) const override {
-    auto& ws = workspace();
-    VectorXd g(ws.nv());
-    check(dynamics_core::default_algorithms(ws).gravity(ws, q, g), "gravity vector");
+    auto& robot = dynamics();
+    VectorXd g(robot.nv());
+    check(robot.gravity(q, g), "gravity vector");
     return g;
   }
 
   [[nodiscard]] VectorXd getFrictionVector(const VectorXd& v) const override {
-    VectorXd effort = VectorXd::Zero(workspace().nv());
+    VectorXd effort = VectorXd::Zero(dynamics().nv());
     check(dynamics_core::Friction<double>(*model_).add(v, effort), "friction vector");
     return effort;
   }
 
   [[nodiscard]] VectorXd getTorques(const VectorXd& q, const VectorXd& v,
                                     const VectorXd& a) const override {
-    auto& ws = workspace();
-    VectorXd tau(ws.nv());
-    check(dynamics_core::default_algorithms(ws).inverse_dynamics(ws, q, v, a, tau), "torques");
+    auto& robot = dynamics();
+    VectorXd tau(robot.nv());
+    check(robot.inverse_dynamics(q, v, a, tau), "torques");
     return tau;
   }
 
  private:
-  [[nodiscard]] dynamics_core::Workspace<double>& workspace() const {
-    if (!ws_) throw inverse_dynamics_solver::UninitializedException();
-    return *ws_;
+  [[nodiscard]] dynamics_core::Dynamics<double>& dynamics() const {
+    if (!dynamics_) throw inverse_dynamics_solver::UninitializedException();
+    return *dynamics_;
   }
 
   /// The parameter is in the frame of `root`, the model's gravity in that of its root link.
@@ -121,14 +121,14 @@ class InverseDynamicsSolver : public inverse_dynamics_solver::InverseDynamicsSol
           "gravity: list of " + std::to_string(given->size()) + "; give three numbers in m/s²");
     auto X_WR = dynamics_core::Pose<double>::identity();
     if (!root.empty()) {
-      check(dynamics_core::kinematics::update<double>(*ws_, model_->neutral()), "root");
-      check(dynamics_core::kinematics::pose<double>(*ws_, model_->find_link(root), X_WR), "root");
+      check(dynamics_->kinematics().update(model_->neutral()), "root");
+      check(dynamics_->kinematics().pose(model_->find_link(root), X_WR), "root");
     }
-    check(ws_->set_gravity(X_WR.R * Eigen::Vector3d(given->data())), "gravity");
+    check(dynamics_->set_gravity(X_WR.R * Eigen::Vector3d(given->data())), "gravity");
   }
 
   std::optional<Model> model_;
-  std::unique_ptr<dynamics_core::Workspace<double>> ws_;
+  std::unique_ptr<dynamics_core::Dynamics<double>> dynamics_;
 };
 
 }  // namespace realtime_dynamics

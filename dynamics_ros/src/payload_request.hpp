@@ -1,6 +1,6 @@
 #pragma once
 
-#include "dynamics_core/methods.hpp"
+#include "dynamics_core/dynamics.hpp"
 #include "realtime_dynamics/srv/set_payload.hpp"
 
 namespace realtime_dynamics {

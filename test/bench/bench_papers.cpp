@@ -54,10 +54,10 @@ void torque_table(const char* title, const Experiment& experiment) {
   std::printf("\n|---|");
   for (int i = 1; i <= experiment.model.nv; ++i) std::printf("---|");
   std::printf("\n");
-  Workspace<double> ws(experiment.model);
+  Dynamics<double> robot(experiment.model);
   VectorXd tau(experiment.model.nv);
   for (const double t : {0.0, 2.5, 5.0, 7.5, 10.0}) {
-    experiment.efforts(ws, t, tau);
+    experiment.efforts(robot, t, tau);
     std::printf("| %.1f |", t);
     for (int i = 0; i < tau.size(); ++i)
       std::printf(" %.4f |", std::abs(tau[i]) < 5e-5 ? 0.0 : tau[i]);
@@ -66,17 +66,17 @@ void torque_table(const char* title, const Experiment& experiment) {
 }
 
 void planar_ranges(const Experiment& experiment) {
-  Workspace<double> ws(experiment.model);
+  Dynamics<double> robot(experiment.model);
   VectorXd tau(3);
   double low = 0.0, high = 0.0;
   for (int k = 0; k <= 1000; ++k) {
-    experiment.efforts(ws, 0.01 * k, tau);
+    experiment.efforts(robot, 0.01 * k, tau);
     low = std::min(low, tau.minCoeff());
     high = std::max(high, tau.maxCoeff());
   }
   double angle_low = 0.0, angle_high = 0.0;
-  dynamics_core::simulation::Plant plant(ws, dynamics_core::simulation::NoEffort{});
-  (void)simulate(ws, plant, experiment.at_rest(), with(Integrator::fehlberg45, 1e-8, 0.01, 3.5),
+  dynamics_core::simulation::Plant plant(robot, dynamics_core::simulation::NoEffort{});
+  (void)simulate(robot, plant, experiment.at_rest(), with(Integrator::fehlberg45, 1e-8, 0.01, 3.5),
                  [&](const State& s) {
                    angle_low = std::min(angle_low, s.q[0]);
                    angle_high = std::max(angle_high, s.q[0]);
@@ -113,9 +113,9 @@ void free_fall_tables() {
                 f.slide_there);
   }
   std::printf("\n| t in s | θ1 | θ2 | b3 | θ4 | θ5 | θ6 |\n|---|---|---|---|---|---|---|\n");
-  Workspace<double> ws(arm.model);
-  dynamics_core::simulation::Plant plant(ws, dynamics_core::simulation::NoEffort{});
-  (void)simulate(ws, plant, arm.at_rest(), with(Integrator::fehlberg45, 1e-10, 0.25, 1.0),
+  Dynamics<double> robot(arm.model);
+  dynamics_core::simulation::Plant plant(robot, dynamics_core::simulation::NoEffort{});
+  (void)simulate(robot, plant, arm.at_rest(), with(Integrator::fehlberg45, 1e-10, 0.25, 1.0),
                  print_positions);
 }
 
@@ -161,13 +161,13 @@ const char* name(PumaMoments moments) {
 
 void puma_definiteness(PumaMoments moments) {
   const Experiment puma = puma_experiment(moments);
-  Workspace<double> ws(puma.model);
+  Dynamics<double> robot(puma.model);
   Eigen::MatrixXd M(6, 6);
   std::printf("\nEigenvalues of M along the path, moments %s:", name(moments));
   Eigen::Index last = -1;
   double smallest = INFINITY;
   for (int k = 0; k <= 100000; ++k) {
-    require(dynamics_core::composite_body::mass_matrix<double>(ws, puma.desired(1e-4 * k), M));
+    require(robot.families().composite_body.mass_matrix(puma.desired(1e-4 * k), M));
     const auto values = Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd>(M).eigenvalues();
     const Eigen::Index negative = (values.array() < 0.0).count();
     smallest = std::min(smallest, values[0]);
@@ -197,23 +197,23 @@ void puma_free_fall_tables() {
   }
   std::printf("\n| t in s | θ1 | θ2 | θ3 | θ4 | θ5 | θ6 |\n|---|---|---|---|---|---|---|\n");
   const Experiment puma = puma_experiment(PumaMoments::positive);
-  Workspace<double> ws(puma.model);
-  dynamics_core::simulation::Plant plant(ws, dynamics_core::simulation::NoEffort{});
-  (void)simulate(ws, plant, puma.at_rest(), with(Integrator::fehlberg45, 1e-10, 1.0),
+  Dynamics<double> robot(puma.model);
+  dynamics_core::simulation::Plant plant(robot, dynamics_core::simulation::NoEffort{});
+  (void)simulate(robot, plant, puma.at_rest(), with(Integrator::fehlberg45, 1e-10, 1.0),
                  print_positions);
 }
 
 /// µs a call, the fastest of many rounds.
 double microseconds(const Model& model, Method method) {
-  Workspace<double> ws(model);
-  const auto forward_dynamics = dynamics_core::algorithms(ws, method).forward_dynamics;
+  Dynamics<double> robot(model);
+  robot.use(method);
   const VectorXd q = VectorXd::LinSpaced(6, -1.0, 1.0);
   VectorXd a(6);
   constexpr int calls = 1000;
   double best = 1e9;
   for (int round = 0; round < 50; ++round) {
     const auto before = std::chrono::steady_clock::now();
-    for (int k = 0; k < calls; ++k) require(forward_dynamics(ws, q, q, q, a));
+    for (int k = 0; k < calls; ++k) require(robot.forward_dynamics(q, q, q, a));
     const std::chrono::duration<double, std::micro> time =
         std::chrono::steady_clock::now() - before;
     best = std::min(best, time.count() / calls);

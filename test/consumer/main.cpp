@@ -3,7 +3,7 @@
 #include <iostream>
 
 #include "dynamics_core/load.hpp"
-#include "dynamics_core/methods.hpp"
+#include "dynamics_core/families.hpp"
 
 int main() {
   const auto model = dynamics_core::load_urdf_string(R"(
@@ -22,10 +22,10 @@ int main() {
         <axis xyz="0 1 0"/>
       </joint>
     </robot>)");
-  dynamics_core::Workspace<double> workspace(model);
+  dynamics_core::Dynamics<double> workspace(model);
   const Eigen::VectorXd q = Eigen::VectorXd::Constant(1, std::acos(0.0));
   Eigen::VectorXd tau(1);
-  const auto status = dynamics_core::newton_euler::gravity<double>(workspace, q, tau);
+  const auto status = workspace.families().newton_euler.gravity(q, tau);
   std::cout << model.name << ": " << to_string(status) << ", " << tau[0] << " N·m\n";
   // m g l, held horizontally
   const bool right = status == dynamics_core::Status::ok && std::abs(tau[0] - 9.81) < 1e-12;

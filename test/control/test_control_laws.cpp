@@ -6,7 +6,7 @@
 #include <cmath>
 #include <limits>
 
-#include "dynamics_core/methods.hpp"
+#include "dynamics_core/families.hpp"
 #include "dynamics_core/control/controller.hpp"
 #include "support/closed_loop.hpp"
 #include "support/trees.hpp"
@@ -29,11 +29,11 @@ struct Matrices {
   VectorXd g;
   Matrices(const Model& model, const VectorXd& q, const VectorXd& v, const Eigen::Vector3d& gravity)
       : M(model.nv, model.nv), C(model.nv, model.nv), g(model.nv) {
-    Workspace<double> ws(model);
-    EXPECT_EQ(ws.set_gravity(gravity), Status::ok);
-    EXPECT_EQ(composite_body::mass_matrix(ws, q, M), Status::ok);
-    EXPECT_EQ(denoc::coriolis_christoffel(ws, q, v, C), Status::ok);
-    EXPECT_EQ(newton_euler::gravity(ws, q, g), Status::ok);
+    Dynamics<double> dynamics(model);
+    EXPECT_EQ(dynamics.set_gravity(gravity), Status::ok);
+    EXPECT_EQ(dynamics.families().composite_body.mass_matrix(q, M), Status::ok);
+    EXPECT_EQ(dynamics.families().denoc.coriolis_christoffel(q, v, C), Status::ok);
+    EXPECT_EQ(dynamics.families().newton_euler.gravity(q, g), Status::ok);
   }
 };
 
@@ -181,10 +181,10 @@ TEST(PassivityEffort, IsThatOfChristoffelsMatrix) {
     SCOPED_TRACE(tree.trace());
     const Matrices at(tree.model, tree.q, tree.v, tree.model.gravity);
     const VectorXd v_r = support::Random(seed + 5000).vector_x(tree.model.nv, 2.0);
-    Workspace<double> ws(tree.model);
+    Dynamics<double> dynamics(tree.model);
     PassivityScratch<double> scratch(tree.model.nv);
     VectorXd tau(tree.model.nv);
-    ASSERT_EQ(passivity_effort(ws, scratch, tree.q, tree.v, v_r, tree.a, tau), Status::ok);
+    ASSERT_EQ(passivity_effort(dynamics, scratch, tree.q, tree.v, v_r, tree.a, tau), Status::ok);
     ASSERT_TRUE(close_to(tau, VectorXd(at.M * tree.a + at.C * v_r + at.g), 1e-9));
   }
 }
@@ -201,10 +201,10 @@ TEST(PassivityEffort, HoldsForTheJointsOfARestingFloatingBase) {
     }
     const Matrices at(tree.model, tree.q, tree.v, tree.model.gravity);
     VectorXd expected = at.M * tree.a + at.C * v_r + at.g;
-    Workspace<double> ws(tree.model);
+    Dynamics<double> dynamics(tree.model);
     PassivityScratch<double> scratch(tree.model.nv);
     VectorXd tau(tree.model.nv);
-    ASSERT_EQ(passivity_effort(ws, scratch, tree.q, tree.v, v_r, tree.a, tau), Status::ok);
+    ASSERT_EQ(passivity_effort(dynamics, scratch, tree.q, tree.v, v_r, tree.a, tau), Status::ok);
     for (const JointInfo& joint : tree.model.joints) {
       if (joint.type != JointType::floating) continue;
       tau.segment(joint.v, joint.nv).setZero();
@@ -214,19 +214,19 @@ TEST(PassivityEffort, HoldsForTheJointsOfARestingFloatingBase) {
   }
 }
 
-TEST(PassivityEffort, LeavesTheWorkspaceAsItWas) {
+TEST(PassivityEffort, LeavesTheDynamicsAsItWas) {
   const support::Tree tree(3, true, false);
-  Workspace<double> ws(tree.model);
+  Dynamics<double> dynamics(tree.model);
   PassivityScratch<double> scratch(tree.model.nv);
   VectorXd tau(tree.model.nv);
-  const Vec3<double> before = ws.tree.base_acceleration();
+  const Vec3<double> before = dynamics.tree().base_acceleration();
   VectorXd huge = tree.v;
   huge[0] = infinity;
-  EXPECT_EQ(passivity_effort(ws, scratch, tree.q, tree.v, huge, tree.a, tau), Status::not_finite);
-  EXPECT_EQ(passivity_effort(ws, scratch, tree.q, tree.v,
+  EXPECT_EQ(passivity_effort(dynamics, scratch, tree.q, tree.v, huge, tree.a, tau), Status::not_finite);
+  EXPECT_EQ(passivity_effort(dynamics, scratch, tree.q, tree.v,
                              VectorXd(VectorXd::Zero(tree.model.nv + 1)), tree.a, tau),
             Status::wrong_size);
-  EXPECT_EQ(ws.tree.base_acceleration(), before);
+  EXPECT_EQ(dynamics.tree().base_acceleration(), before);
 }
 
 // --- The joints commanded ------------------------------------------------------------------------
@@ -745,11 +745,11 @@ class PayloadChange : public testing::TestWithParam<unsigned> {
     link = s.model.find_link("link_7");
   }
   VectorXd effort_with(const Payload<double>& payload) {
-    Workspace<double> ws(s.model);
-    EXPECT_EQ(ws.set_payload(link, payload), Status::ok);
+    Dynamics<double> dynamics(s.model);
+    EXPECT_EQ(dynamics.set_payload(link, payload), Status::ok);
     const VectorXd a = s.a_d + s.p().cwiseProduct(s.q_d - s.q) + s.d().cwiseProduct(s.v_d - s.v);
     VectorXd tau(s.model.nv);
-    EXPECT_EQ(newton_euler::inverse_dynamics(ws, s.q, s.v, a, tau), Status::ok);
+    EXPECT_EQ(dynamics.families().newton_euler.inverse_dynamics(s.q, s.v, a, tau), Status::ok);
     return tau + s.friction(s.v_d);
   }
   VectorXd cycle(Controller& controller) {

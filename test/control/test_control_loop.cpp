@@ -6,7 +6,7 @@
 #include <cmath>
 #include <cstdio>
 
-#include "dynamics_core/methods.hpp"
+#include "dynamics_core/families.hpp"
 #include "dynamics_core/trajectory.hpp"
 #include "support/closed_loop.hpp"
 
@@ -71,9 +71,9 @@ Config with(Mode mode, Compensation compensation, const Gains& gains) {
 
 /// PD gains by the size of the inertia that each joint moves.
 std::vector<Gains> pd_gains(const Model& model, double frequency) {
-  Workspace<double> ws(model);
+  Dynamics<double> dynamics(model);
   Eigen::MatrixXd M(model.nv, model.nv);
-  EXPECT_EQ(composite_body::mass_matrix(ws, model.neutral(), M), Status::ok);
+  EXPECT_EQ(dynamics.families().composite_body.mass_matrix(model.neutral(), M), Status::ok);
   std::vector<Gains> gains;
   for (int j = 0; j < model.nv; ++j)
     gains.push_back({M(j, j) * frequency * frequency, 2.0 * M(j, j) * frequency});
@@ -202,7 +202,7 @@ TEST(ClosedLoop, PassivityLosesEnergyAllTheWay) {
   robot.q = support::Random(6).vector_x(7, 0.3);
   Controller controller(model, config);
   Command command = controller.make_command();
-  Workspace<double> ws(model);
+  Dynamics<double> dynamics(model);
   Eigen::MatrixXd M(7, 7);
   VectorXd q(7), v(7), a(7), s(7);
   ASSERT_EQ(controller.activate({robot.q, robot.v}), State::holding_position);
@@ -213,7 +213,7 @@ TEST(ClosedLoop, PassivityLosesEnergyAllTheWay) {
   for (int k = 0; k < 50000; ++k) {
     ASSERT_EQ(path.evaluate(k * period, q, v, a), Status::ok);
     ASSERT_EQ(controller.update({robot.q, robot.v}, {q, v, a}, period, command), State::running);
-    ASSERT_EQ(composite_body::mass_matrix(ws, robot.q, M), Status::ok);
+    ASSERT_EQ(dynamics.families().composite_body.mass_matrix(robot.q, M), Status::ok);
     s = controller.velocity_error() + 8.0 * controller.position_error();
     const double V = 0.5 * s.dot(M * s);
     if (k == 0) {
@@ -278,7 +278,7 @@ TEST(ClosedLoop, AnAnnouncedLoadIsCarriedWithoutAJolt) {
       ASSERT_EQ(controller.set_payload(hand, load, 0.5), Status::ok);
       ASSERT_EQ(grip.start(hand, load, 0.5), Status::ok);
     }
-    ASSERT_EQ(grip.advance(dt, robot.ws.tree), Status::ok);
+    ASSERT_EQ(grip.advance(dt, robot.dynamics.tree()), Status::ok);
     ASSERT_EQ(controller.update({robot.q, robot.v}, {zero}, dt, command), State::running);
     largest_step = std::max(largest_step, (command.effort - last).cwiseAbs().maxCoeff());
     worst = std::max(worst, controller.position_error().cwiseAbs().maxCoeff());

@@ -9,7 +9,7 @@
 #include <cstdio>
 
 #include "dynamics_core/control/config.hpp"
-#include "dynamics_core/methods.hpp"
+#include "dynamics_core/families.hpp"
 #include "support/allocation_guard.hpp"
 #include "support/closed_loop.hpp"
 
@@ -198,9 +198,9 @@ TEST(SimulatedRobot, MimicJointsMoveAlong) {
   SimulatedRobot robot(model, {});
   const VectorXd q = support::Random(12).vector_x(model.nq, 0.5);
   ASSERT_EQ(robot.start(q, VectorXd::Zero(model.nv)), Status::ok);
-  Workspace<double> ws(model);
+  Dynamics<double> dynamics(model);
   VectorXd weight(model.nv);
-  ASSERT_EQ(newton_euler::gravity<double>(ws, q, weight), Status::ok);
+  ASSERT_EQ(dynamics.families().newton_euler.gravity(q, weight), Status::ok);
   move(robot, weight, 100);
   EXPECT_LT((robot.position() - q).cwiseAbs().maxCoeff(), 1e-9);
 }
@@ -540,10 +540,10 @@ TEST(JointStops, AnArmFallsIntoRestAmongItsStopsWithoutGainingEnergy) {
   SimulatedRobot robot(model, {}, with_stops());
   const VectorXd zero = VectorXd::Zero(7);
   ASSERT_EQ(robot.start(zero, zero), Status::ok);
-  Workspace<double> ws(model);
+  Dynamics<double> dynamics(model);
   const auto energy = [&] {
-    EXPECT_EQ(kinematics::update<double>(ws, robot.position(), robot.velocity()), Status::ok);
-    const auto [kinetic, potential] = kinematics::energy(ws);
+    EXPECT_EQ(dynamics.kinematics().update(robot.position(), robot.velocity()), Status::ok);
+    const auto [kinetic, potential] = dynamics.kinematics().energy();
     return kinetic + potential;
   };
   const double start = energy();
@@ -643,20 +643,21 @@ TEST(Rescaled, EqualsARobotDescribedWithThoseMasses) {
   }
   const Model expected = build_model(robot);
   const Model actual = control::rescaled(model, factors, {});
-  Workspace<double> ws_expected(expected);
-  Workspace<double> ws_actual(actual);
+  Dynamics<double> ws_expected(expected);
+  Dynamics<double> ws_actual(actual);
   VectorXd a(7);
   VectorXd b(7);
   for (int i = 0; i < 20; ++i) {
     const VectorXd q = random.vector_x(7, 3.0);
     const VectorXd v = random.vector_x(7, 2.0);
     const VectorXd qdd = random.vector_x(7, 5.0);
-    ASSERT_EQ(newton_euler::inverse_dynamics<double>(ws_expected, q, v, qdd, a), Status::ok);
-    ASSERT_EQ(newton_euler::inverse_dynamics<double>(ws_actual, q, v, qdd, b), Status::ok);
+    ASSERT_EQ(ws_expected.families().newton_euler.inverse_dynamics(q, v, qdd, a), Status::ok);
+    ASSERT_EQ(ws_actual.families().newton_euler.inverse_dynamics(q, v, qdd, b), Status::ok);
     EXPECT_LT((a - b).norm(), 1e-12 * a.norm());
   }
-  for (std::size_t i = 0; i < actual.bodies.size(); ++i)
-    EXPECT_NEAR(actual.bodies[i].inertia.m, expected.bodies[i].inertia.m, 1e-12);
+  for (int i = 0; i < actual.nb(); ++i)
+    EXPECT_NEAR(ws_actual.tree().bodies()[i].inertia.m, ws_expected.tree().bodies()[i].inertia.m,
+                1e-12);
 }
 
 TEST(Rescaled, ScalesFriction) {

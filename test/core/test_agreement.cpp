@@ -6,7 +6,7 @@
 
 #include <Eigen/Eigenvalues>
 
-#include "dynamics_core/methods.hpp"
+#include "dynamics_core/families.hpp"
 #include "support/trees.hpp"
 
 using namespace dynamics_core;
@@ -33,62 +33,62 @@ class Agreement : public ::testing::Test {
       const Tree tree(seed);
       if (tree.model.nv == 0) continue;
       SCOPED_TRACE(tree.trace());
-      Workspace<double> ws(tree.model);
-      support::load_randomly(seed, tree.model, ws);
-      check(tree, ws);
+      Dynamics<double> dynamics(tree.model);
+      support::load_randomly(seed, tree.model, dynamics);
+      check(tree, dynamics);
       if (HasFailure()) return;
     }
   }
 };
 
 TEST_F(Agreement, InverseDynamicsAndBias) {
-  for_all_trees([](const Tree& t, Workspace<double>& ws) {
+  for_all_trees([](const Tree& t, Dynamics<double>& dynamics) {
     const int n = t.model.nv;
     Eigen::VectorXd expected(n), expected_bias(n), tau(n);
-    ASSERT_EQ(newton_euler::inverse_dynamics(ws, t.q, t.v, t.a, expected), Status::ok);
-    ASSERT_EQ(newton_euler::bias(ws, t.q, t.v, expected_bias), Status::ok);
+    ASSERT_EQ(dynamics.families().newton_euler.inverse_dynamics(t.q, t.v, t.a, expected), Status::ok);
+    ASSERT_EQ(dynamics.families().newton_euler.bias(t.q, t.v, expected_bias), Status::ok);
     for (const Method method : {Method::denoc, Method::gibbs_appell}) {
-      ASSERT_EQ(algorithms(ws, method).inverse_dynamics(ws, t.q, t.v, t.a, tau), Status::ok);
+      ASSERT_EQ(with(dynamics, method).inverse_dynamics(t.q, t.v, t.a, tau), Status::ok);
       EXPECT_TRUE(close_to(tau, expected, 1e-9)) << to_string(method);
-      ASSERT_EQ(algorithms(ws, method).bias(ws, t.q, t.v, tau), Status::ok);
+      ASSERT_EQ(with(dynamics, method).bias(t.q, t.v, tau), Status::ok);
       EXPECT_TRUE(close_to(tau, expected_bias, 1e-9)) << to_string(method);
     }
   });
 }
 
 TEST_F(Agreement, MassMatrixIsSymmetricPositiveDefiniteAndTheSameForAll) {
-  for_all_trees([](const Tree& t, Workspace<double>& ws) {
+  for_all_trees([](const Tree& t, Dynamics<double>& dynamics) {
     const int n = t.model.nv;
     Eigen::MatrixXd expected(n, n), M(n, n);
-    ASSERT_EQ(composite_body::mass_matrix(ws, t.q, expected), Status::ok);
+    ASSERT_EQ(dynamics.families().composite_body.mass_matrix(t.q, expected), Status::ok);
     EXPECT_EQ((expected - expected.transpose()).cwiseAbs().maxCoeff(), 0.0);
     const double smallest = expected.selfadjointView<Eigen::Upper>().eigenvalues().minCoeff();
     EXPECT_GT(smallest, -1e-12 * expected.cwiseAbs().maxCoeff());
     for (const Method method : {Method::denoc, Method::gibbs_appell}) {
-      ASSERT_EQ(algorithms(ws, method).mass_matrix(ws, t.q, M), Status::ok);
+      ASSERT_EQ(with(dynamics, method).mass_matrix(t.q, M), Status::ok);
       EXPECT_TRUE(close_to(M, expected, 1e-9)) << to_string(method);
     }
     // τ is affine in a, and M is its slope.
     Eigen::VectorXd with(n), without(n);
-    ASSERT_EQ(newton_euler::inverse_dynamics(ws, t.q, t.v, t.a, with), Status::ok);
-    ASSERT_EQ(newton_euler::inverse_dynamics(ws, t.q, t.v, Eigen::VectorXd::Zero(n), without),
+    ASSERT_EQ(dynamics.families().newton_euler.inverse_dynamics(t.q, t.v, t.a, with), Status::ok);
+    ASSERT_EQ(dynamics.families().newton_euler.inverse_dynamics(t.q, t.v, Eigen::VectorXd::Zero(n), without),
               Status::ok);
     EXPECT_TRUE(close_to(Eigen::VectorXd(with - without), Eigen::VectorXd(expected * t.a), 1e-9));
   });
 }
 
 TEST_F(Agreement, ForwardDynamicsInvertsInverseDynamics) {
-  for_all_trees([](const Tree& t, Workspace<double>& ws) {
+  for_all_trees([](const Tree& t, Dynamics<double>& dynamics) {
     const int n = t.model.nv;
     Eigen::VectorXd tau(n), a(n);
     Eigen::MatrixXd M(n, n);
-    ASSERT_EQ(newton_euler::inverse_dynamics(ws, t.q, t.v, t.a, tau), Status::ok);
-    ASSERT_EQ(composite_body::mass_matrix(ws, t.q, M), Status::ok);
+    ASSERT_EQ(dynamics.families().newton_euler.inverse_dynamics(t.q, t.v, t.a, tau), Status::ok);
+    ASSERT_EQ(dynamics.families().composite_body.mass_matrix(t.q, M), Status::ok);
     for (const Method method :
          {Method::articulated_body, Method::udut, Method::cholesky, Method::gibbs_appell}) {
       const bool through_M = method == Method::cholesky || method == Method::gibbs_appell;
-      const Status status = algorithms(ws, method).forward_dynamics(ws, t.q, t.v, tau, a);
-      if (ws.has_mimic() && !through_M) {
+      const Status status = with(dynamics, method).forward_dynamics(t.q, t.v, tau, a);
+      if (dynamics.has_mimic() && !through_M) {
         EXPECT_EQ(status, Status::unsupported_joint) << to_string(method);
         continue;
       }
@@ -99,29 +99,29 @@ TEST_F(Agreement, ForwardDynamicsInvertsInverseDynamics) {
 }
 
 TEST_F(Agreement, GravityIsTheTorqueAtRest) {
-  for_all_trees([](const Tree& t, Workspace<double>& ws) {
+  for_all_trees([](const Tree& t, Dynamics<double>& dynamics) {
     const Eigen::VectorXd rest = Eigen::VectorXd::Zero(t.model.nv);
     Eigen::VectorXd g(t.model.nv), tau(t.model.nv);
-    ws.clear_external_forces();
-    ASSERT_EQ(newton_euler::gravity(ws, t.q, g), Status::ok);
-    ASSERT_EQ(newton_euler::inverse_dynamics(ws, t.q, rest, rest, tau), Status::ok);
+    dynamics.clear_external_forces();
+    ASSERT_EQ(dynamics.families().newton_euler.gravity(t.q, g), Status::ok);
+    ASSERT_EQ(dynamics.families().newton_euler.inverse_dynamics(t.q, rest, rest, tau), Status::ok);
     EXPECT_TRUE(close_to(g, tau, 1e-9));
   });
 }
 
 TEST_F(Agreement, PowerOfTheTorquesIsTheRateOfEnergy) {
-  for_all_trees([](const Tree& t, Workspace<double>& ws) {
+  for_all_trees([](const Tree& t, Dynamics<double>& dynamics) {
     const int n = t.model.nv;
-    ws.clear_external_forces();
+    dynamics.clear_external_forces();
     Eigen::VectorXd tau(n), q(t.model.nq);
-    ASSERT_EQ(newton_euler::inverse_dynamics(ws, t.q, t.v, t.a, tau), Status::ok);
+    ASSERT_EQ(dynamics.families().newton_euler.inverse_dynamics(t.q, t.v, t.a, tau), Status::ok);
     const auto energy_at = [&](double time) {
       // q moves with the mean of v over the step, which is exact to second order.
       const Eigen::VectorXd v = t.v + time * t.a;
       const Eigen::VectorXd mean = t.v + 0.5 * time * t.a;
-      EXPECT_EQ(kinematics::integrate(ws, t.q, mean, time, q), Status::ok);
-      EXPECT_EQ(kinematics::update(ws, q, v), Status::ok);
-      const kinematics::Energy<double> e = kinematics::energy(ws);
+      EXPECT_EQ(dynamics.kinematics().integrate(t.q, mean, time, q), Status::ok);
+      EXPECT_EQ(dynamics.kinematics().update(q, v), Status::ok);
+      const Energy<double> e = dynamics.kinematics().energy();
       return e.kinetic + e.potential;
     };
     const double h = 1e-5;
@@ -151,8 +151,8 @@ TEST_F(Agreement, LoadIsTheSameAsAMergedLink) {
     robot.links.push_back({"load", load});
     const Model merged = build_model(robot);
     SCOPED_TRACE("seed " + std::to_string(seed));
-    Workspace<double> with_payload(bare);
-    Workspace<double> with_link(merged);
+    Dynamics<double> with_payload(bare);
+    Dynamics<double> with_link(merged);
     ASSERT_EQ(
         with_payload.set_payload(at, {load.mass, load.com, Symmetric3<double>::from(load.inertia)}),
         Status::ok);
@@ -161,25 +161,25 @@ TEST_F(Agreement, LoadIsTheSameAsAMergedLink) {
     const Eigen::VectorXd a = random.vector_x(bare.nv, 5.0);
     Eigen::VectorXd one(bare.nv), other(bare.nv);
     for (const Method method : {Method::newton_euler, Method::denoc, Method::gibbs_appell}) {
-      ASSERT_EQ(algorithms(with_payload, method).inverse_dynamics(with_payload, q, v, a, one),
+      ASSERT_EQ(with(with_payload, method).inverse_dynamics(q, v, a, one),
                 Status::ok);
-      ASSERT_EQ(algorithms(with_link, method).inverse_dynamics(with_link, q, v, a, other),
+      ASSERT_EQ(with(with_link, method).inverse_dynamics(q, v, a, other),
                 Status::ok);
       EXPECT_TRUE(close_to(one, other, 1e-9)) << to_string(method);
     }
     for (const Method method : {Method::articulated_body, Method::udut, Method::gibbs_appell}) {
-      ASSERT_EQ(algorithms(with_payload, method).forward_dynamics(with_payload, q, v, a, one),
+      ASSERT_EQ(with(with_payload, method).forward_dynamics(q, v, a, one),
                 Status::ok);
-      ASSERT_EQ(algorithms(with_link, method).forward_dynamics(with_link, q, v, a, other),
+      ASSERT_EQ(with(with_link, method).forward_dynamics(q, v, a, other),
                 Status::ok);
       EXPECT_TRUE(close_to(one, other, 1e-7)) << to_string(method);
     }
     ASSERT_EQ(
         with_payload.set_payload(at, {0.0, Eigen::Vector3d::Zero(), Symmetric3<double>::zero()}),
         Status::ok);
-    Workspace<double> fresh(bare);
-    ASSERT_EQ(newton_euler::inverse_dynamics(with_payload, q, v, a, one), Status::ok);
-    ASSERT_EQ(newton_euler::inverse_dynamics(fresh, q, v, a, other), Status::ok);
+    Dynamics<double> fresh(bare);
+    ASSERT_EQ(with_payload.families().newton_euler.inverse_dynamics(q, v, a, one), Status::ok);
+    ASSERT_EQ(fresh.families().newton_euler.inverse_dynamics(q, v, a, other), Status::ok);
     EXPECT_EQ(one, other) << "taking the load off leaves nothing behind";
   }
 }
@@ -197,23 +197,23 @@ TEST_F(Agreement, BaseForceIsTheRateOfMomentum) {
     build.floating_base = true;
     const Model model = build_model(random.robot(options), build);
     SCOPED_TRACE("seed " + std::to_string(seed));
-    Workspace<double> ws(model);
+    Dynamics<double> dynamics(model);
     const Eigen::VectorXd q = random.configuration(model);
     const Eigen::VectorXd v = random.vector_x(model.nv, 2.0);
     const Eigen::VectorXd a = random.vector_x(model.nv, 5.0);
     Eigen::VectorXd tau(model.nv), moved(model.nq);
-    ASSERT_EQ(newton_euler::inverse_dynamics(ws, q, v, a, tau), Status::ok);
+    ASSERT_EQ(dynamics.families().newton_euler.inverse_dynamics(q, v, a, tau), Status::ok);
     // Linear momentum m·ċ by finite differences of the centre of mass's velocity.
     const auto com_velocity = [&](double time) {
       const Eigen::VectorXd mean = v + 0.5 * time * a;
-      EXPECT_EQ(kinematics::integrate(ws, q, mean, time, moved), Status::ok);
-      EXPECT_EQ(kinematics::update(ws, moved, Eigen::VectorXd(v + time * a)), Status::ok);
+      EXPECT_EQ(dynamics.kinematics().integrate(q, mean, time, moved), Status::ok);
+      EXPECT_EQ(dynamics.kinematics().update(moved, Eigen::VectorXd(v + time * a)), Status::ok);
       Eigen::Vector3d v_WC;
-      EXPECT_EQ(kinematics::centre_of_mass_velocity(ws, v_WC), Status::ok);
+      EXPECT_EQ(dynamics.kinematics().centre_of_mass_velocity(v_WC), Status::ok);
       return v_WC;
     };
     const double h = 1e-5;
-    const double mass = kinematics::total_mass(ws);
+    const double mass = dynamics.kinematics().total_mass();
     const Eigen::Vector3d rate = mass * (com_velocity(h) - com_velocity(-h)) / (2.0 * h);
     const Eigen::Vector3d f_W = rate - mass * model.gravity;
     const Eigen::Quaterniond R(q[6], q[3], q[4], q[5]);

@@ -8,7 +8,7 @@
 
 #include "dynamics_core/batch.hpp"
 #include "dynamics_core/friction.hpp"
-#include "dynamics_core/methods.hpp"
+#include "dynamics_core/families.hpp"
 #include "dynamics_core/load.hpp"
 #include "dynamics_core/regressor.hpp"
 #include "support/kinds.hpp"
@@ -96,8 +96,7 @@ class BatchTest : public testing::TestWithParam<int> {
   }
   Locked s = draw();
   Batch batch{s.robot, s.latest};
-  Workspace<double> ws{s.reference};
-  Algorithms<double> use = default_algorithms<double>(ws);
+  Dynamics<double> dynamics{s.reference};
   MatrixXd A{s.reference.nv, s.reference.nv};
   VectorXd x{s.reference.nv};
 
@@ -134,11 +133,11 @@ TEST_P(BatchTest, GivesMassMatrixGravityAndCoriolis) {
   for (int k = 0; k < Locked::configurations; ++k) {
     const VectorXd q = s.at(s.query.positions, k);
     const VectorXd v = s.at(s.query.velocities, k);
-    ASSERT_EQ(use.mass_matrix(ws, q, A), Status::ok);
+    ASSERT_EQ(dynamics.mass_matrix(q, A), Status::ok);
     compare(M, k, A(s.order, s.order));
-    ASSERT_EQ(use.gravity(ws, q, x), Status::ok);
+    ASSERT_EQ(dynamics.gravity(q, x), Status::ok);
     compare(g, k, x(s.order));
-    ASSERT_EQ(denoc::coriolis_christoffel<double>(ws, q, v, A), Status::ok);
+    ASSERT_EQ(dynamics.families().denoc.coriolis_christoffel(q, v, A), Status::ok);
     compare(Cc, k, A(s.order, s.order));
     // The other factor differs as a matrix; its product with v does not.
     const VectorXd product = A * v;
@@ -154,20 +153,20 @@ TEST_P(BatchTest, GivesInverseAndForwardDynamicsWithWrenchLoadAndFriction) {
   s.query.wrenches = {{link, wrench}};
   s.query.loads = {{link, load}};
   s.query.friction = true;
-  ASSERT_EQ(ws.add_external_force(s.reference.find_link(link), wrench), Status::ok);
-  ASSERT_EQ(ws.set_payload(s.reference.find_link(link), load), Status::ok);
+  ASSERT_EQ(dynamics.add_external_force(s.reference.find_link(link), wrench), Status::ok);
+  ASSERT_EQ(dynamics.set_payload(s.reference.find_link(link), load), Status::ok);
   const Friction<double> friction(s.reference);
   const BatchAnswer tau = batch.inverse_dynamics(s.query);
   const BatchAnswer qdd = batch.forward_dynamics(s.query);
   for (int k = 0; k < Locked::configurations; ++k) {
     const VectorXd q = s.at(s.query.positions, k);
     const VectorXd v = s.at(s.query.velocities, k);
-    ASSERT_EQ(use.inverse_dynamics(ws, q, v, s.at(s.query.accelerations, k), x), Status::ok);
+    ASSERT_EQ(dynamics.inverse_dynamics(q, v, s.at(s.query.accelerations, k), x), Status::ok);
     ASSERT_EQ(friction.add(v, x), Status::ok);
     compare(tau, k, x(s.order));
     VectorXd drive = s.at(s.query.efforts, k);
     ASSERT_EQ(friction.subtract(v, drive), Status::ok);
-    ASSERT_EQ(use.forward_dynamics(ws, q, v, drive, x), Status::ok);
+    ASSERT_EQ(dynamics.forward_dynamics(q, v, drive, x), Status::ok);
     compare(qdd, k, x(s.order));
   }
 }
@@ -181,9 +180,9 @@ TEST_P(BatchTest, GivesTheJacobianLinearRowsFirst) {
   Pose<double> X = Pose<double>::identity();
   for (int k = 0; k < Locked::configurations; ++k) {
     const int index = s.reference.find_link(link);
-    ASSERT_EQ(kinematics::update<double>(ws, s.at(s.query.positions, k)), Status::ok);
-    ASSERT_EQ(kinematics::jacobian<double>(ws, index, J, point), Status::ok);
-    ASSERT_EQ(kinematics::pose<double>(ws, index, X), Status::ok);
+    ASSERT_EQ(dynamics.kinematics().update(s.at(s.query.positions, k)), Status::ok);
+    ASSERT_EQ(dynamics.kinematics().jacobian(index, J, point), Status::ok);
+    ASSERT_EQ(dynamics.kinematics().pose(index, X), Status::ok);
     MatrixXd expected(6, J.cols());
     expected << J.bottomRows<3>(), J.topRows<3>();
     compare(in_world, k, expected(Eigen::all, s.order));
@@ -208,10 +207,10 @@ TEST(BatchQueryTest, TakesTheLatestStateWhereNothingIsGiven) {
   const Batch batch(s.robot, s.latest);
   const BatchAnswer answer = batch.inverse_dynamics({});
   EXPECT_EQ(answer.configurations, 1u);
-  Workspace<double> ws(s.robot);
+  Dynamics<double> dynamics(s.robot);
   VectorXd tau(7);
   ASSERT_EQ(
-      newton_euler::inverse_dynamics<double>(ws, s.latest.q, s.latest.v, VectorXd::Zero(7), tau),
+      dynamics.families().newton_euler.inverse_dynamics(s.latest.q, s.latest.v, VectorXd::Zero(7), tau),
       Status::ok);
   EXPECT_LT((part(answer, 0) - tau).norm(), tolerance);
   // Positions that are given are taken at rest.
@@ -336,11 +335,11 @@ TEST(BatchQueryTest, KeepsFloatingAndPlanarJointsNeutral) {
   BatchQuery query;
   query.positions = {0.3, -0.2, 0.01};
   const BatchAnswer g = batch.gravity(query);
-  Workspace<double> ws(model);
+  Dynamics<double> dynamics(model);
   VectorXd q = model.neutral();
   const JointSelection joints = select_joints(model);
   for (std::size_t i = 0; i < 3; ++i) q[joints.q[i]] = query.positions[i];
   VectorXd tau(model.nv);
-  ASSERT_EQ(newton_euler::gravity<double>(ws, q, tau), Status::ok);
+  ASSERT_EQ(dynamics.families().newton_euler.gravity(q, tau), Status::ok);
   EXPECT_LT((part(g, 0) - VectorXd(tau(joints.v))).norm(), tolerance);
 }

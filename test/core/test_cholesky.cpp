@@ -1,4 +1,4 @@
-#include "dynamics_core/methods.hpp"
+#include "dynamics_core/families.hpp"
 
 #include <gtest/gtest.h>
 
@@ -32,8 +32,8 @@ TEST(Cholesky, SolvesDefiniteAndIndefiniteSystems) {
     const VectorXd expected = A.partialPivLu().solve(b);
     VectorXd x = b;
     MatrixXd factors = A;
-    ASSERT_EQ(cholesky::factorize<double>(factors), Status::ok);
-    ASSERT_EQ(cholesky::solve<double>(factors, x), Status::ok);
+    ASSERT_EQ(factors.families().cholesky.factorize(), Status::ok);
+    ASSERT_EQ(factors.families().cholesky.solve(x), Status::ok);
     ASSERT_TRUE(close_to(x, expected, 1e-12));
     // The factors are what they are said to be: A = Lᵀ D L.
     const MatrixXd L = MatrixXd(factors.transpose().triangularView<Eigen::UnitLower>());
@@ -52,27 +52,27 @@ TEST(Cholesky, RefusesMatricesThatLackRank) {
     VectorXd D = VectorXd::Constant(n, seed % 2 == 0 ? 1.0 : -2.0);
     D[random.integer(0, n - 1)] = 0.0;
     MatrixXd A = L.transpose() * D.asDiagonal() * L;
-    EXPECT_EQ(cholesky::factorize<double>(A), Status::singular);
+    EXPECT_EQ(A.families().cholesky.factorize(), Status::singular);
   }
   MatrixXd zero = MatrixXd::Zero(3, 3);
-  EXPECT_EQ(cholesky::factorize<double>(zero), Status::singular);
+  EXPECT_EQ(zero.families().cholesky.factorize(), Status::singular);
   MatrixXd oblong(2, 3);
   VectorXd x(3);
-  EXPECT_EQ(cholesky::factorize<double>(oblong), Status::wrong_size);
-  EXPECT_EQ(cholesky::solve<double>(oblong, x), Status::wrong_size);
-  EXPECT_EQ(cholesky::solve<double>(zero, oblong.col(0)), Status::wrong_size);
+  EXPECT_EQ(oblong.families().cholesky.factorize(), Status::wrong_size);
+  EXPECT_EQ(oblong.families().cholesky.solve(x), Status::wrong_size);
+  EXPECT_EQ(zero.families().cholesky.solve(oblong.col(0)), Status::wrong_size);
 }
 
 TEST(Cholesky, ForwardDynamicsUndoesInverseDynamicsOnTrees) {
   for (unsigned seed = 1; seed <= 300; ++seed) {
     const Tree t(seed);
     SCOPED_TRACE(t.trace());
-    Workspace<double> ws(t.model);
-    support::load_randomly(seed, t.model, ws);
+    Dynamics<double> dynamics(t.model);
+    support::load_randomly(seed, t.model, dynamics);
     VectorXd tau(t.model.nv), a(t.model.nv), back(t.model.nv);
-    ASSERT_EQ(newton_euler::inverse_dynamics(ws, t.q, t.v, t.a, tau), Status::ok);
-    ASSERT_EQ(cholesky::forward_dynamics(ws, t.q, t.v, tau, a), Status::ok);
-    ASSERT_EQ(newton_euler::inverse_dynamics(ws, t.q, t.v, a, back), Status::ok);
+    ASSERT_EQ(dynamics.families().newton_euler.inverse_dynamics(t.q, t.v, t.a, tau), Status::ok);
+    ASSERT_EQ(dynamics.families().cholesky.forward_dynamics(t.q, t.v, tau, a), Status::ok);
+    ASSERT_EQ(dynamics.families().newton_euler.inverse_dynamics(t.q, t.v, a, back), Status::ok);
     ASSERT_TRUE(close_to(back, tau, 1e-8));
   }
 }
@@ -82,11 +82,11 @@ TEST(Cholesky, AgreesWithArticulatedBodies) {
     const Tree t(seed, /*mimic=*/false);
     SCOPED_TRACE(t.trace());
     if (t.model.nv > 20) continue;  // longer chains are too ill-conditioned to compare
-    Workspace<double> ws(t.model);
-    support::load_randomly(seed, t.model, ws);
+    Dynamics<double> dynamics(t.model);
+    support::load_randomly(seed, t.model, dynamics);
     VectorXd a(t.model.nv), expected(t.model.nv);
-    ASSERT_EQ(articulated_body::forward_dynamics(ws, t.q, t.v, t.a, expected), Status::ok);
-    ASSERT_EQ(cholesky::forward_dynamics(ws, t.q, t.v, t.a, a), Status::ok);
+    ASSERT_EQ(dynamics.families().articulated_body.forward_dynamics(t.q, t.v, t.a, expected), Status::ok);
+    ASSERT_EQ(dynamics.families().cholesky.forward_dynamics(t.q, t.v, t.a, a), Status::ok);
     ASSERT_TRUE(close_to(a, expected, 1e-8));
   }
 }
@@ -96,10 +96,10 @@ TEST(Cholesky, InverseMassMatrixIsTheInverse) {
     const Tree t(seed);
     SCOPED_TRACE(t.trace());
     const int n = t.model.nv;
-    Workspace<double> ws(t.model);
+    Dynamics<double> dynamics(t.model);
     MatrixXd M(n, n), inverse(n, n);
-    ASSERT_EQ(composite_body::mass_matrix(ws, t.q, M), Status::ok);
-    ASSERT_EQ(cholesky::inverse_mass_matrix(ws, t.q, inverse), Status::ok);
+    ASSERT_EQ(dynamics.families().composite_body.mass_matrix(t.q, M), Status::ok);
+    ASSERT_EQ(dynamics.families().cholesky.inverse_mass_matrix(t.q, inverse), Status::ok);
     const double condition = M.norm() * inverse.norm();
     ASSERT_LT((M * inverse - MatrixXd::Identity(n, n)).norm(), 1e-14 * condition);
   }
@@ -115,17 +115,17 @@ TEST(Cholesky, ArgumentsAreCheckedAndMasslessTipsAreSingular) {
   VectorXd bad = x, a(6), wrong = VectorXd::Zero(7);
   MatrixXd inverse(6, 6), narrow(6, 5);
   bad[2] = std::numeric_limits<double>::infinity();
-  Workspace<double> ws(model);
-  EXPECT_EQ(cholesky::forward_dynamics(ws, bad, x, x, a), Status::not_finite);
-  EXPECT_EQ(cholesky::forward_dynamics(ws, x, bad, x, a), Status::not_finite);
-  EXPECT_EQ(cholesky::forward_dynamics(ws, x, x, bad, a), Status::not_finite);
-  EXPECT_EQ(cholesky::forward_dynamics(ws, wrong, x, x, a), Status::wrong_size);
-  EXPECT_EQ(cholesky::forward_dynamics(ws, x, x, x, wrong), Status::wrong_size);
-  EXPECT_EQ(cholesky::inverse_mass_matrix(ws, bad, inverse), Status::not_finite);
-  EXPECT_EQ(cholesky::inverse_mass_matrix(ws, x, narrow), Status::wrong_size);
-  Workspace<double> light(massless);
-  EXPECT_EQ(cholesky::forward_dynamics(light, x, x, x, a), Status::singular);
-  EXPECT_EQ(cholesky::inverse_mass_matrix(light, x, inverse), Status::singular);
+  Dynamics<double> dynamics(model);
+  EXPECT_EQ(dynamics.families().cholesky.forward_dynamics(bad, x, x, a), Status::not_finite);
+  EXPECT_EQ(dynamics.families().cholesky.forward_dynamics(x, bad, x, a), Status::not_finite);
+  EXPECT_EQ(dynamics.families().cholesky.forward_dynamics(x, x, bad, a), Status::not_finite);
+  EXPECT_EQ(dynamics.families().cholesky.forward_dynamics(wrong, x, x, a), Status::wrong_size);
+  EXPECT_EQ(dynamics.families().cholesky.forward_dynamics(x, x, x, wrong), Status::wrong_size);
+  EXPECT_EQ(dynamics.families().cholesky.inverse_mass_matrix(bad, inverse), Status::not_finite);
+  EXPECT_EQ(dynamics.families().cholesky.inverse_mass_matrix(x, narrow), Status::wrong_size);
+  Dynamics<double> light(massless);
+  EXPECT_EQ(light.families().cholesky.forward_dynamics(x, x, x, a), Status::singular);
+  EXPECT_EQ(light.families().cholesky.inverse_mass_matrix(x, inverse), Status::singular);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "dynamics_core/methods.hpp"
+#include "dynamics_core/families.hpp"
 
 #include <gtest/gtest.h>
 
@@ -18,19 +18,19 @@ using support::Tree;
 
 constexpr unsigned trees = 300;
 
-MatrixXd mass_matrix(Workspace<double>& ws, const VectorXd& q) {
-  MatrixXd M(ws.nv(), ws.nv());
-  EXPECT_EQ(composite_body::mass_matrix(ws, q, M), Status::ok);
+MatrixXd mass_matrix(Dynamics<double>& robot, const VectorXd& q) {
+  MatrixXd M(robot.nv(), robot.nv());
+  EXPECT_EQ(robot.families().composite_body.mass_matrix(q, M), Status::ok);
   return M;
 }
-MatrixXd coriolis(Workspace<double>& ws, const VectorXd& q, const VectorXd& v) {
-  MatrixXd C(ws.nv(), ws.nv());
-  EXPECT_EQ(denoc::coriolis(ws, q, v, C), Status::ok);
+MatrixXd coriolis(Dynamics<double>& robot, const VectorXd& q, const VectorXd& v) {
+  MatrixXd C(robot.nv(), robot.nv());
+  EXPECT_EQ(robot.families().denoc.coriolis(q, v, C), Status::ok);
   return C;
 }
-MatrixXd coriolis_christoffel(Workspace<double>& ws, const VectorXd& q, const VectorXd& v) {
-  MatrixXd C(ws.nv(), ws.nv());
-  EXPECT_EQ(denoc::coriolis_christoffel(ws, q, v, C), Status::ok);
+MatrixXd coriolis_christoffel(Dynamics<double>& robot, const VectorXd& q, const VectorXd& v) {
+  MatrixXd C(robot.nv(), robot.nv());
+  EXPECT_EQ(robot.families().denoc.coriolis_christoffel(q, v, C), Status::ok);
   return C;
 }
 
@@ -65,14 +65,14 @@ TEST(Coriolis, TimesVelocityIsBiasWithoutGravity) {
   for (unsigned seed = 1; seed <= trees; ++seed) {
     const Tree t(seed);
     SCOPED_TRACE(t.trace());
-    Workspace<double> ws(t.model);
-    support::load_randomly(seed, t.model, ws);
+    Dynamics<double> robot(t.model);
+    support::load_randomly(seed, t.model, robot);
     VectorXd bias(t.model.nv), gravity(t.model.nv);
-    ASSERT_EQ(newton_euler::bias(ws, t.q, t.v, bias), Status::ok);
-    ASSERT_EQ(newton_euler::gravity(ws, t.q, gravity), Status::ok);
+    ASSERT_EQ(robot.families().newton_euler.bias(t.q, t.v, bias), Status::ok);
+    ASSERT_EQ(robot.families().newton_euler.gravity(t.q, gravity), Status::ok);
     const VectorXd expected = bias - gravity;
-    ASSERT_TRUE(close_to(VectorXd(coriolis(ws, t.q, t.v) * t.v), expected, 1e-9));
-    ASSERT_TRUE(close_to(VectorXd(coriolis_christoffel(ws, t.q, t.v) * t.v), expected, 1e-9));
+    ASSERT_TRUE(close_to(VectorXd(coriolis(robot, t.q, t.v) * t.v), expected, 1e-9));
+    ASSERT_TRUE(close_to(VectorXd(coriolis_christoffel(robot, t.q, t.v) * t.v), expected, 1e-9));
   }
 }
 
@@ -80,12 +80,12 @@ TEST(Coriolis, RateOfMassMatrixLessTwiceItIsSkew) {
   for (unsigned seed = 1; seed <= trees; ++seed) {
     const Tree t(seed);
     SCOPED_TRACE(t.trace());
-    Workspace<double> ws(t.model);
-    support::load_randomly(seed, t.model, ws);
+    Dynamics<double> robot(t.model);
+    support::load_randomly(seed, t.model, robot);
     const MatrixXd M_dot =
-        derivative([&](double h) { return mass_matrix(ws, advance(t.model, t.q, t.v, h)); },
+        derivative([&](double h) { return mass_matrix(robot, advance(t.model, t.q, t.v, h)); },
                    1.0 + t.v.lpNorm<1>());
-    for (const MatrixXd& C : {coriolis(ws, t.q, t.v), coriolis_christoffel(ws, t.q, t.v)}) {
+    for (const MatrixXd& C : {coriolis(robot, t.q, t.v), coriolis_christoffel(robot, t.q, t.v)}) {
       // N + Nᵀ = 0 for N = Ṁ − 2C is C + Cᵀ = Ṁ, as Ṁ is symmetric.
       ASSERT_TRUE(close_to(MatrixXd(C + C.transpose()), M_dot, 1e-9));
     }
@@ -99,17 +99,17 @@ TEST(CoriolisSkew, IsMadeOfChristoffelSymbols) {
     const int n = t.model.nv;
     if (n > 16) continue;
     SCOPED_TRACE(t.trace());
-    Workspace<double> ws(t.model);
+    Dynamics<double> robot(t.model);
     std::vector<MatrixXd> dM;
     for (int k = 0; k < n; ++k)
       dM.push_back(derivative(
-          [&](double h) { return mass_matrix(ws, t.q + h * VectorXd::Unit(n, k)); }, 4.0));
+          [&](double h) { return mass_matrix(robot, t.q + h * VectorXd::Unit(n, k)); }, 4.0));
     MatrixXd expected = MatrixXd::Zero(n, n);
     for (int i = 0; i < n; ++i)
       for (int j = 0; j < n; ++j)
         for (int k = 0; k < n; ++k)
           expected(i, j) += 0.5 * (dM[k](i, j) + dM[j](i, k) - dM[i](j, k)) * t.v[k];
-    ASSERT_TRUE(close_to(coriolis_christoffel(ws, t.q, t.v), expected, 1e-9));
+    ASSERT_TRUE(close_to(coriolis_christoffel(robot, t.q, t.v), expected, 1e-9));
   }
 }
 
@@ -119,11 +119,11 @@ TEST(CoriolisSkew, IsSymmetricInItsTwoVelocities) {
   for (unsigned seed = 1; seed <= trees; ++seed) {
     const Tree t(seed, true, false);
     SCOPED_TRACE(t.trace());
-    Workspace<double> ws(t.model);
+    Dynamics<double> robot(t.model);
     const VectorXd& u = t.a;
-    ASSERT_TRUE(close_to(VectorXd(coriolis_christoffel(ws, t.q, t.v) * u),
-                         VectorXd(coriolis_christoffel(ws, t.q, u) * t.v), 1e-10));
-    const VectorXd gap = coriolis(ws, t.q, t.v) * u - coriolis(ws, t.q, u) * t.v;
+    ASSERT_TRUE(close_to(VectorXd(coriolis_christoffel(robot, t.q, t.v) * u),
+                         VectorXd(coriolis_christoffel(robot, t.q, u) * t.v), 1e-10));
+    const VectorXd gap = coriolis(robot, t.q, t.v) * u - coriolis(robot, t.q, u) * t.v;
     largest = std::max(largest, gap.norm());
   }
   EXPECT_GT(largest, 1e-3);
@@ -131,45 +131,46 @@ TEST(CoriolisSkew, IsSymmetricInItsTwoVelocities) {
 
 TEST(Coriolis, IsTheClosedFormOfThePlanarArm) {
   support::PlanarArm arm;
-  Workspace<double> ws(arm.model());
+  Dynamics<double> robot(arm.model());
   support::Random random(8);
   for (int k = 0; k < 50; ++k) {
     const VectorXd q = random.vector_x(3, 3.0);
     const VectorXd v = random.vector_x(3, 3.0);
     arm.evaluate(q, v);
     // All ω are parallel: the two body terms have the same effect.
-    ASSERT_TRUE(close_to(coriolis(ws, q, v), MatrixXd(arm.C), 1e-13));
-    ASSERT_TRUE(close_to(coriolis_christoffel(ws, q, v), MatrixXd(arm.C), 1e-13));
+    ASSERT_TRUE(close_to(coriolis(robot, q, v), MatrixXd(arm.C), 1e-13));
+    ASSERT_TRUE(close_to(coriolis_christoffel(robot, q, v), MatrixXd(arm.C), 1e-13));
   }
 }
 
 TEST(Coriolis, SinglePrecisionIsTheSameText) {
   const Tree t(11);
-  Workspace<double> ws(t.model);
-  Workspace<float> wf(t.model);
+  Dynamics<double> robot(t.model);
+  Dynamics<float> wf(t.model);
   Eigen::MatrixXf C(t.model.nv, t.model.nv);
   const Eigen::VectorXf q = t.q.cast<float>(), v = t.v.cast<float>();
-  ASSERT_EQ(denoc::coriolis_christoffel(wf, q, v, C), Status::ok);
-  EXPECT_TRUE(close_to(MatrixXd(C.cast<double>()), coriolis_christoffel(ws, t.q, t.v), 2e-5));
-  ASSERT_EQ(denoc::coriolis(wf, q, v, C), Status::ok);
-  EXPECT_TRUE(close_to(MatrixXd(C.cast<double>()), coriolis(ws, t.q, t.v), 2e-5));
+  ASSERT_EQ(wf.families().denoc.coriolis_christoffel(q, v, C), Status::ok);
+  EXPECT_TRUE(close_to(MatrixXd(C.cast<double>()), coriolis_christoffel(robot, t.q, t.v), 2e-5));
+  ASSERT_EQ(wf.families().denoc.coriolis(q, v, C), Status::ok);
+  EXPECT_TRUE(close_to(MatrixXd(C.cast<double>()), coriolis(robot, t.q, t.v), 2e-5));
 }
 
 TEST(Coriolis, RefusesBadArguments) {
   support::PlanarArm arm;
-  Workspace<double> ws(arm.model());
+  Dynamics<double> robot(arm.model());
   const VectorXd ok = VectorXd::Zero(3);
   const VectorXd small = VectorXd::Zero(2);
   VectorXd nan = ok;
   nan[1] = std::numeric_limits<double>::quiet_NaN();
   MatrixXd C(3, 3), wide(3, 4), low(2, 3);
-  for (const auto f : {denoc::coriolis<double>, denoc::coriolis_christoffel<double>}) {
-    EXPECT_EQ(f(ws, small, ok, C), Status::wrong_size);
-    EXPECT_EQ(f(ws, ok, small, C), Status::wrong_size);
-    EXPECT_EQ(f(ws, ok, ok, wide), Status::wrong_size);
-    EXPECT_EQ(f(ws, ok, ok, low), Status::wrong_size);
-    EXPECT_EQ(f(ws, nan, ok, C), Status::not_finite);
-    EXPECT_EQ(f(ws, ok, nan, C), Status::not_finite);
+  Denoc<double>& denoc = robot.families().denoc;
+  for (const auto f : {&Denoc<double>::coriolis, &Denoc<double>::coriolis_christoffel}) {
+    EXPECT_EQ((denoc.*f)(small, ok, C), Status::wrong_size);
+    EXPECT_EQ((denoc.*f)(ok, small, C), Status::wrong_size);
+    EXPECT_EQ((denoc.*f)(ok, ok, wide), Status::wrong_size);
+    EXPECT_EQ((denoc.*f)(ok, ok, low), Status::wrong_size);
+    EXPECT_EQ((denoc.*f)(nan, ok, C), Status::not_finite);
+    EXPECT_EQ((denoc.*f)(ok, nan, C), Status::not_finite);
   }
 }
 

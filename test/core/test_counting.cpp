@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "dynamics_core/methods.hpp"
+#include "dynamics_core/families.hpp"
 #include "support/trees.hpp"
 
 namespace {
@@ -99,8 +99,8 @@ TEST_F(Counting, ValuesAreThoseOfDouble) {
   for (unsigned seed = 1; seed <= 20; ++seed) {
     const support::Tree t(seed, /*mimic=*/false);
     SCOPED_TRACE(t.trace());
-    Workspace<double> ws(t.model);
-    Workspace<Counted> wc(t.model);
+    Dynamics<double> robot(t.model);
+    Dynamics<Counted> wc(t.model);
     Counted::forget();
     const auto variables = [](const Eigen::VectorXd& u) {
       VectorX<Counted> out(u.size());
@@ -115,11 +115,11 @@ TEST_F(Counting, ValuesAreThoseOfDouble) {
     const auto q = variables(t.q), v = variables(t.v), a = variables(t.a);
     VectorX<Counted> counted(t.model.nv);
     Eigen::VectorXd expected(t.model.nv);
-    ASSERT_EQ(gibbs_appell::inverse_dynamics(ws, t.q, t.v, t.a, expected), Status::ok);
-    ASSERT_EQ(gibbs_appell::inverse_dynamics(wc, q, v, a, counted), Status::ok);
+    ASSERT_EQ(robot.families().gibbs_appell.inverse_dynamics(t.q, t.v, t.a, expected), Status::ok);
+    ASSERT_EQ(wc.families().gibbs_appell.inverse_dynamics(q, v, a, counted), Status::ok);
     ASSERT_TRUE(support::close_to(values(counted), expected, 1e-12));
-    ASSERT_EQ(articulated_body::forward_dynamics(ws, t.q, t.v, t.a, expected), Status::ok);
-    ASSERT_EQ(articulated_body::forward_dynamics(wc, q, v, a, counted), Status::ok);
+    ASSERT_EQ(robot.families().articulated_body.forward_dynamics(t.q, t.v, t.a, expected), Status::ok);
+    ASSERT_EQ(wc.families().articulated_body.forward_dynamics(q, v, a, counted), Status::ok);
     ASSERT_TRUE(support::close_to(values(counted), expected, 1e-8));
   }
 }

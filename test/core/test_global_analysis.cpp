@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "dynamics_core/methods.hpp"
+#include "dynamics_core/families.hpp"
 #include "support/global_analysis.hpp"
 #include "support/kinds.hpp"
 
@@ -17,17 +17,17 @@ TEST_P(GlobalAnalysisTest, AgreesWithTheRecursions) {
   for (unsigned seed = 1; seed <= 60; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     support::Sample s(GetParam(), seed);
-    Workspace<double> ws(s.model);
+    Dynamics<double> dynamics(s.model);
     GlobalAnalysis global(s.robot, s.model, GetParam().floating_base);
     global.set_state(s.q, s.v);
 
     Eigen::VectorXd tau(s.model.nv);
-    ASSERT_EQ(newton_euler::inverse_dynamics(ws, s.q, s.v, s.a, tau), Status::ok);
+    ASSERT_EQ(dynamics.families().newton_euler.inverse_dynamics(s.q, s.v, s.a, tau), Status::ok);
     EXPECT_LT(difference(tau, global.inverse_dynamics(s.a)), 1e-10);
-    ASSERT_EQ(newton_euler::bias(ws, s.q, s.v, tau), Status::ok);
+    ASSERT_EQ(dynamics.families().newton_euler.bias(s.q, s.v, tau), Status::ok);
     EXPECT_LT(difference(tau, global.inverse_dynamics(Eigen::VectorXd::Zero(s.model.nv))), 1e-10);
     Eigen::MatrixXd M(s.model.nv, s.model.nv);
-    ASSERT_EQ(composite_body::mass_matrix(ws, s.q, M), Status::ok);
+    ASSERT_EQ(dynamics.families().composite_body.mass_matrix(s.q, M), Status::ok);
     EXPECT_LT(difference(M, global.mass_matrix()), 1e-10);
   }
 }

@@ -11,7 +11,7 @@
 #include <kdl/chainidsolver_recursive_newton_euler.hpp>
 #include <kdl/chainjnttojacsolver.hpp>
 
-#include "dynamics_core/methods.hpp"
+#include "dynamics_core/families.hpp"
 #include "support/random_model.hpp"
 
 using namespace dynamics_core;
@@ -71,7 +71,7 @@ TEST(Kdl, AgreesOnRandomChains) {
     options.aligned = seed % 3 == 0;
     const RobotDescription robot = random.robot(options);
     const Model model = build_model(robot);
-    Workspace<double> ws(model);
+    Dynamics<double> dynamics(model);
     const int n = model.nv;
     const Eigen::VectorXd q = random.configuration(model);
     const Eigen::VectorXd v = random.vector_x(n, 2.0);
@@ -91,10 +91,10 @@ TEST(Kdl, AgreesOnRandomChains) {
     Eigen::VectorXd tau(n), gravity(n);
     Eigen::MatrixXd M(n, n);
     for (const Method method : {Method::newton_euler, Method::denoc, Method::gibbs_appell}) {
-      const Algorithms<double> use = algorithms(ws, method);
-      ASSERT_EQ(use.inverse_dynamics(ws, q, v, a, tau), Status::ok);
-      ASSERT_EQ(use.mass_matrix(ws, q, M), Status::ok);
-      ASSERT_EQ(use.gravity(ws, q, gravity), Status::ok);
+      dynamics.use(method);
+      ASSERT_EQ(dynamics.inverse_dynamics(q, v, a, tau), Status::ok);
+      ASSERT_EQ(dynamics.mass_matrix(q, M), Status::ok);
+      ASSERT_EQ(dynamics.gravity(q, gravity), Status::ok);
       EXPECT_LT(relative(tau, tau_kdl.data), 1e-9) << to_string(method);
       EXPECT_LT(relative(M, M_kdl.data), 1e-9) << to_string(method);
       EXPECT_LT(relative(gravity, gravity_kdl.data), 1e-9) << to_string(method);
@@ -104,16 +104,16 @@ TEST(Kdl, AgreesOnRandomChains) {
     KDL::ChainFkSolverPos_recursive(chain).JntToCart(to_kdl(q), tip);
     KDL::Jacobian J_kdl(count);
     KDL::ChainJntToJacSolver(chain).JntToJac(to_kdl(q), J_kdl);
-    ASSERT_EQ(kinematics::update(ws, q, v), Status::ok);
+    ASSERT_EQ(dynamics.kinematics().update(q, v), Status::ok);
     const int link = model.find_link(robot.links.back().name);
     Pose<double> X;
-    ASSERT_EQ(kinematics::pose(ws, link, X), Status::ok);
+    ASSERT_EQ(dynamics.kinematics().pose(link, X), Status::ok);
     for (int r = 0; r < 3; ++r) {
       EXPECT_NEAR(X.p[r], tip.p[r], 1e-12);
       for (int c = 0; c < 3; ++c) EXPECT_NEAR(X.R(r, c), tip.M(r, c), 1e-12);
     }
     Eigen::MatrixXd J(6, n), expected(6, n);
-    ASSERT_EQ(kinematics::jacobian(ws, link, J), Status::ok);
+    ASSERT_EQ(dynamics.kinematics().jacobian(link, J), Status::ok);
     expected << J_kdl.data.bottomRows(3), J_kdl.data.topRows(3);  // KDL has [v; ω]
     EXPECT_LT(relative(J, expected), 1e-11);
   }

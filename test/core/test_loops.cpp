@@ -9,7 +9,7 @@
 #include <fstream>
 
 #include "dynamics_core/loops.hpp"
-#include "dynamics_core/methods.hpp"
+#include "dynamics_core/families.hpp"
 #include "support/allocation_guard.hpp"
 #include "support/kinds.hpp"
 
@@ -147,13 +147,13 @@ struct FourBar {
 TEST(FourBarLinkage, EquationOfMotionInClosedForm) {
   const FourBar bar;
   const Model model = build_model(bar.description());
-  Workspace<double> ws(model);
+  Dynamics<double> dynamics(model);
   support::Random random(7);
   for (const LoopType type :
        {LoopType::revolute, LoopType::spherical, LoopType::cylindrical, LoopType::universal}) {
     LoopSet set = bar.loop(model, type);
     set[0].axis_b = Vector3d::UnitX();  // the universal joint's second axis, square to z as built
-    Loops<double> l(ws.tree, model, set);
+    Loops<double> l(dynamics.tree(), model, set);
     for (int k = 0; k < 50; ++k) {
       const double theta = random.uniform(-3.1, 3.1);
       const double rate = random.uniform(-4.0, 4.0);
@@ -180,8 +180,8 @@ TEST(FourBarLinkage, LosesRankAtTheChangePoint) {
   bar.rocker = 0.5;
   bar.ground = 0.9;  // a parallelogram folds flat at θ = 0
   const Model model = build_model(bar.description());
-  Workspace<double> ws(model);
-  Loops<double> l(ws.tree, model, bar.loop(model));
+  Dynamics<double> dynamics(model);
+  Loops<double> l(dynamics.tree(), model, bar.loop(model));
   const VectorXd q = VectorXd::Zero(3);
   const VectorXd v = VectorXd::Zero(3);
   MatrixXd J(l.rows(), 3);
@@ -213,8 +213,8 @@ struct Course {
 Course simulate(const FourBar& bar, Solve solve, double stabilisation, VectorXd q, VectorXd v,
                 double duration, double dt = 1e-3) {
   const Model model = build_model(bar.description());
-  Workspace<double> ws(model);
-  Loops<double> l(ws.tree, model, bar.loop(model));
+  Dynamics<double> dynamics(model);
+  Loops<double> l(dynamics.tree(), model, bar.loop(model));
   l.alpha = l.beta = stabilisation;
   const VectorXd tau = VectorXd::Zero(3);
   VectorXd lambda(l.rows());
@@ -224,12 +224,12 @@ Course simulate(const FourBar& bar, Solve solve, double stabilisation, VectorXd 
     return a;
   };
   const auto energy = [&] {
-    EXPECT_EQ(kinematics::update(ws, q, v), Status::ok);
-    const auto E = kinematics::energy(ws);
+    EXPECT_EQ(dynamics.kinematics().update(q, v), Status::ok);
+    const auto E = dynamics.kinematics().energy();
     return E.kinetic + E.potential;
   };
   const double start = energy();
-  Course course{0.0, kinematics::energy(ws).kinetic, 0.0, {}};
+  Course course{0.0, dynamics.kinematics().energy().kinetic, 0.0, {}};
   for (double t = 0.0; t < duration; t += dt) {
     const VectorXd a1 = acceleration(q, v);
     const VectorXd v2 = v + dt / 2 * a1;
@@ -283,8 +283,8 @@ TEST(FourBarLinkage, StabilisationClosesAGap) {
 TEST(FourBarLinkage, ProjectsOntoTheLoop) {
   const FourBar bar;
   const Model model = build_model(bar.description());
-  Workspace<double> ws(model);
-  Loops<double> l(ws.tree, model, bar.loop(model));
+  Dynamics<double> dynamics(model);
+  Loops<double> l(dynamics.tree(), model, bar.loop(model));
   support::Random random(11);
   for (int k = 0; k < 50; ++k) {
     const double theta = random.uniform(-3.1, 3.1);
@@ -310,10 +310,10 @@ TEST(FourBarLinkage, ProjectsOntoTheLoop) {
 TEST(FourBarLinkage, ImpossibleLoopDoesNotConverge) {
   const FourBar bar;
   const Model model = build_model(bar.description());
-  Workspace<double> ws(model);
+  Dynamics<double> dynamics(model);
   LoopSet set = bar.loop(model);
   set[0].frame_b.p = {5.0, 0.0, 0.0};  // out of reach
-  Loops<double> l(ws.tree, model, set);
+  Loops<double> l(dynamics.tree(), model, set);
   VectorXd q = bar.q(0.4);
   EXPECT_EQ(l.project(q), Status::not_converged);
   EXPECT_TRUE(q.allFinite());
@@ -324,8 +324,8 @@ TEST(FourBarLinkage, MasslessLinks) {
   FourBar bar;
   bar.m1 = bar.I1 = bar.m2 = bar.I2 = 0.0;
   const Model model = build_model(bar.description());
-  Workspace<double> ws(model);
-  Loops<double> l(ws.tree, model, bar.loop(model));
+  Dynamics<double> dynamics(model);
+  Loops<double> l(dynamics.tree(), model, bar.loop(model));
   const double theta = 0.7;
   const double rate = 1.1;
   const Vector3d tau(0.5, 0.0, 0.0);
@@ -344,7 +344,7 @@ TEST(FourBarLinkage, MasslessLinks) {
   }
   bar.m3 = bar.I3 = 0.0;  // nothing has mass
   const Model empty = build_model(bar.description());
-  Workspace<double> nothing(empty);
+  Dynamics<double> nothing(empty);
   Loops<double> weightless(nothing.tree, empty, bar.loop(empty));
   for (const LoopMethod& method : methods) {
     SCOPED_TRACE(method.name);
@@ -359,9 +359,9 @@ namespace {
 
 /// A random tree in a state that closes random loops.
 struct Mechanism : support::Sample {
-  Mechanism(const support::Kind& kind, unsigned seed) : Sample(kind, seed), ws(model) {
+  Mechanism(const support::Kind& kind, unsigned seed) : Sample(kind, seed), dynamics(model) {
     tau = random.vector_x(model.nv, 10.0);
-    EXPECT_EQ(kinematics::update(ws, q), Status::ok);
+    EXPECT_EQ(dynamics.kinematics().update(q), Status::ok);
     const int wanted = random.integer(1, 2);
     for (int k = 0; k < 20 && static_cast<int>(set.size()) < wanted; ++k) add_loop();
   }
@@ -380,14 +380,14 @@ struct Mechanism : support::Sample {
     j.frame_a = {random.rotation(), random.vector(0.3)};
     Pose<double> X_a;
     Pose<double> X_b;
-    EXPECT_EQ(kinematics::pose(ws, j.link_a, X_a), Status::ok);
-    EXPECT_EQ(kinematics::pose(ws, j.link_b, X_b), Status::ok);
+    EXPECT_EQ(dynamics.kinematics().pose(j.link_a, X_a), Status::ok);
+    EXPECT_EQ(dynamics.kinematics().pose(j.link_b, X_b), Status::ok);
     j.frame_b = X_b.inverse() * X_a * j.frame_a;  // closed at q
     j.axis_b = j.axis.cross(random.direction()).normalized();
     set.push_back(j);
   }
 
-  Workspace<double> ws;
+  Dynamics<double> dynamics;
   LoopSet set;
   VectorXd tau;
 };
@@ -398,13 +398,13 @@ class LoopsTest : public testing::TestWithParam<support::Kind> {
 };
 
 /// q̈ of least constraint by a dense pseudo-inverse: a = a_free + M⁻¹Jᵀ(J M⁻¹ Jᵀ)⁺(c − J a_free).
-VectorXd dense_solution(Workspace<double>& ws, const VectorXd& q, const VectorXd& v,
+VectorXd dense_solution(Dynamics<double>& dynamics, const VectorXd& q, const VectorXd& v,
                         const VectorXd& tau, const MatrixXd& J, const VectorXd& c) {
-  const int n = ws.nv();
+  const int n = dynamics.nv();
   VectorXd bias(n);
   MatrixXd M(n, n);
-  EXPECT_EQ(newton_euler::inverse_dynamics(ws, q, v, VectorXd::Zero(n), bias), Status::ok);
-  EXPECT_EQ(composite_body::mass_matrix(ws, q, M), Status::ok);
+  EXPECT_EQ(dynamics.families().newton_euler.inverse_dynamics(q, v, VectorXd::Zero(n), bias), Status::ok);
+  EXPECT_EQ(dynamics.families().composite_body.mass_matrix(q, M), Status::ok);
   const Eigen::LLT<MatrixXd> llt(M);
   const MatrixXd root = llt.matrixL();  // in the coordinates Lᵀq̈ the norm is Gauss's constraint
   const VectorXd free = llt.solve(tau - bias);
@@ -426,19 +426,19 @@ TEST_P(LoopsTest, MethodsAgreeWithADenseSolution) {
     if (m.set.empty()) continue;
     LoopSet set = m.set;
     if (seed % 2 == 0) set.push_back(set.front());  // every equation twice
-    Loops<double> l(m.ws.tree, m.model, set);
+    Loops<double> l(m.dynamics.tree(), m.model, set);
     l.alpha = 3.0;
     l.beta = 2.0;
-    Workspace<double>& ws = m.ws;
+    Dynamics<double>& dynamics = m.dynamics;
     ASSERT_EQ(l.project_velocity(m.q, m.v), Status::ok);
     const int link = m.random.integer(0, static_cast<int>(m.model.links.size()) - 1);
-    ASSERT_EQ(ws.add_external_force(link, {m.random.vector(3.0), m.random.vector(3.0)}),
+    ASSERT_EQ(dynamics.add_external_force(link, {m.random.vector(3.0), m.random.vector(3.0)}),
               Status::ok);
     MatrixXd J(l.rows(), m.model.nv);
     VectorXd bias(l.rows());
     ASSERT_EQ(l.constraint(m.q, m.v, J, bias), Status::ok);
     EXPECT_LT((J * m.v).cwiseAbs().maxCoeff(), 1e-9);
-    const VectorXd expected = dense_solution(ws, m.q, m.v, m.tau, J, -bias);
+    const VectorXd expected = dense_solution(dynamics, m.q, m.v, m.tau, J, -bias);
     for (const LoopMethod& method : methods) {
       SCOPED_TRACE(method.name);
       VectorXd a(m.model.nv);
@@ -448,7 +448,7 @@ TEST_P(LoopsTest, MethodsAgreeWithADenseSolution) {
       EXPECT_LT(difference(J * a, -bias), 1e-8);
       // Eq. 15: the multipliers are the forces.
       VectorXd tree(m.model.nv);
-      ASSERT_EQ(newton_euler::inverse_dynamics(ws, m.q, m.v, a, tree), Status::ok);
+      ASSERT_EQ(dynamics.families().newton_euler.inverse_dynamics(m.q, m.v, a, tree), Status::ok);
       EXPECT_LT(difference(m.tau + J.transpose() * lambda, tree), 1e-7);
     }
     if (l.rank() < l.rows()) ++redundant;
@@ -463,7 +463,7 @@ TEST_P(LoopsTest, JointForcesBalance) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     Mechanism m(GetParam(), seed);
     if (m.set.empty()) continue;
-    Loops<double> l(m.ws.tree, m.model, m.set);
+    Loops<double> l(m.dynamics.tree(), m.model, m.set);
     ASSERT_EQ(l.project_velocity(m.q, m.v), Status::ok);
     VectorXd a(m.model.nv);
     VectorXd lambda(l.rows());
@@ -474,19 +474,19 @@ TEST_P(LoopsTest, JointForcesBalance) {
       ASSERT_EQ(l.joint_force(lambda, k, F), Status::ok);
       Pose<double> X_a;
       Pose<double> X_b;
-      ASSERT_EQ(kinematics::pose(m.ws, j.link_a, X_a), Status::ok);
-      ASSERT_EQ(kinematics::pose(m.ws, j.link_b, X_b), Status::ok);
+      ASSERT_EQ(m.dynamics.kinematics().pose(j.link_a, X_a), Status::ok);
+      ASSERT_EQ(m.dynamics.kinematics().pose(j.link_b, X_b), Status::ok);
       const Vector3d point = X_b * j.frame_b.p;
       const auto apply = [&](int link, const Pose<double>& X, double sign) {
         const Vector3d n = sign * (F.n + (point - X.p).cross(F.f));
-        return m.ws.add_external_force(
+        return m.dynamics.add_external_force(
             link, {X.R.transpose() * n, X.R.transpose() * Vector3d(sign * F.f)});
       };
       ASSERT_EQ(apply(j.link_b, X_b, 1.0), Status::ok);
       ASSERT_EQ(apply(j.link_a, X_a, -1.0), Status::ok);
     }
     VectorXd tau(m.model.nv);
-    ASSERT_EQ(newton_euler::inverse_dynamics(m.ws, m.q, m.v, a, tau), Status::ok);
+    ASSERT_EQ(m.dynamics.families().newton_euler.inverse_dynamics(m.q, m.v, a, tau), Status::ok);
     EXPECT_LT(difference(tau, m.tau), 1e-7 * std::max(1.0, lambda.cwiseAbs().maxCoeff()));
   }
 }
@@ -498,10 +498,10 @@ TEST_P(LoopsTest, DerivativesOfTheConstraint) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     Mechanism m(GetParam(), seed);
     if (m.set.empty()) continue;
-    Loops<double> l(m.ws.tree, m.model, m.set);
+    Loops<double> l(m.dynamics.tree(), m.model, m.set);
     const int rows = l.rows();
     VectorXd q(m.model.nq);
-    ASSERT_EQ(kinematics::integrate(m.ws, m.q, m.random.vector_x(m.model.nv, 0.3), 1.0, q),
+    ASSERT_EQ(m.dynamics.kinematics().integrate(m.q, m.random.vector_x(m.model.nv, 0.3), 1.0, q),
               Status::ok);
     MatrixXd J(rows, m.model.nv);
     MatrixXd J_side(rows, m.model.nv);
@@ -511,7 +511,7 @@ TEST_P(LoopsTest, DerivativesOfTheConstraint) {
     VectorXd rate[2] = {VectorXd(rows), VectorXd(rows)};
     for (const int side : {0, 1}) {
       VectorXd moved(m.model.nq);
-      ASSERT_EQ(kinematics::integrate(m.ws, q, m.v, side == 0 ? -dt : dt, moved), Status::ok);
+      ASSERT_EQ(m.dynamics.kinematics().integrate(q, m.v, side == 0 ? -dt : dt, moved), Status::ok);
       ASSERT_EQ(l.position_error(moved, phi[side]), Status::ok);
       ASSERT_EQ(l.constraint(moved, m.v, J_side, ignored), Status::ok);
       rate[side] = J_side * m.v;
@@ -529,9 +529,9 @@ TEST_P(LoopsTest, ProjectsBackAfterADisturbance) {
     if (m.set.empty()) continue;
     LoopSet set = m.set;
     if (seed % 2 == 0) set.push_back(set.front());
-    Loops<double> l(m.ws.tree, m.model, set);
+    Loops<double> l(m.dynamics.tree(), m.model, set);
     VectorXd q = m.q;
-    ASSERT_EQ(kinematics::integrate(m.ws, q, m.random.vector_x(m.model.nv, 0.02), 1.0, q),
+    ASSERT_EQ(m.dynamics.kinematics().integrate(q, m.random.vector_x(m.model.nv, 0.02), 1.0, q),
               Status::ok);
     VectorXd phi(l.rows());
     ASSERT_EQ(l.project(q), Status::ok);
@@ -547,10 +547,10 @@ INSTANTIATE_TEST_SUITE_P(Kinds, LoopsTest, testing::ValuesIn(support::kinds()),
 
 TEST(Loops, NoneIsTheTree) {
   support::Sample s(support::kinds()[1], 4);
-  Workspace<double> ws(s.model);
-  Loops<double> l(ws.tree, s.model, {});
+  Dynamics<double> dynamics(s.model);
+  Loops<double> l(dynamics.tree(), s.model, {});
   VectorXd expected(s.model.nv);
-  ASSERT_EQ(cholesky::forward_dynamics(ws, s.q, s.v, s.a, expected), Status::ok);
+  ASSERT_EQ(dynamics.families().cholesky.forward_dynamics(s.q, s.v, s.a, expected), Status::ok);
   VectorXd lambda(0);
   for (const LoopMethod& method : methods) {
     SCOPED_TRACE(method.name);
@@ -565,12 +565,12 @@ TEST(Loops, NoneIsTheTree) {
 TEST(Loops, AStructureDoesNotMove) {
   const FourBar bar;
   const Model model = build_model(bar.description());
-  Workspace<double> ws(model);
+  Dynamics<double> dynamics(model);
   LoopSet set = bar.loop(model, LoopType::fixed);
   const double theta = 0.5;
   const FourBar::Position p = bar.position(theta);
   set[0].frame_b.R = Eigen::AngleAxisd(p.phi - p.psi, Vector3d::UnitZ()).toRotationMatrix();
-  Loops<double> l(ws.tree, model, set);
+  Loops<double> l(dynamics.tree(), model, set);
   for (const LoopMethod& method : methods) {
     SCOPED_TRACE(method.name);
     VectorXd a(3);
@@ -585,8 +585,8 @@ TEST(Loops, AStructureDoesNotMove) {
 TEST(Loops, SinglePrecision) {
   const FourBar bar;
   const Model model = build_model(bar.description());
-  Workspace<float> ws(model);
-  Loops<float> l(ws.tree, model, bar.loop(model));
+  Dynamics<float> dynamics(model);
+  Loops<float> l(dynamics.tree(), model, bar.loop(model));
   const double theta = 0.9;
   const Eigen::VectorXf q = bar.q(theta).cast<float>();
   const Eigen::VectorXf v = bar.v(theta, 1.5).cast<float>();
@@ -607,8 +607,8 @@ TEST(Loops, SinglePrecision) {
 TEST(Loops, RefusesBadArguments) {
   const FourBar bar;
   const Model model = build_model(bar.description());
-  Workspace<double> ws(model);
-  Loops<double> l(ws.tree, model, bar.loop(model));
+  Dynamics<double> dynamics(model);
+  Loops<double> l(dynamics.tree(), model, bar.loop(model));
   const VectorXd q = bar.q(0.3);
   VectorXd v = VectorXd::Zero(3);
   VectorXd bad = v;
@@ -680,8 +680,8 @@ TEST(LoopFile, ReadsWhatItSays) {
   EXPECT_EQ(set[0].axis, Vector3d::UnitZ());
 
   // A turn of frame B about the axis is none of the joint's business.
-  Workspace<double> ws(model);
-  Loops<double> l(ws.tree, model, set);
+  Dynamics<double> dynamics(model);
+  Loops<double> l(dynamics.tree(), model, set);
   VectorXd phi(l.rows());
   ASSERT_EQ(l.position_error(bar.q(0.4), phi), Status::ok);
   EXPECT_LT(phi.cwiseAbs().maxCoeff(), 1e-15);
@@ -692,7 +692,7 @@ TEST(LoopFile, KnowsEveryType) {
   const std::pair<const char*, int> rows[] = {
       {"fixed", 6},     {"revolute", 5},  {"prismatic", 5}, {"cylindrical", 4},
       {"universal", 4}, {"spherical", 3}, {"planar", 3}};
-  Workspace<double> ws(model);
+  Dynamics<double> dynamics(model);
   for (const auto& [name, count] : rows) {
     SCOPED_TRACE(name);
     std::string text = replaced(four_bar_loops, "type: revolute", std::string("type: ") + name);
@@ -703,7 +703,7 @@ TEST(LoopFile, KnowsEveryType) {
     const LoopSet set = parse_loops(text, model);
     ASSERT_EQ(set.size(), 1U);
     EXPECT_STREQ(to_string(set[0].type), name);
-    EXPECT_EQ(Loops<double>(ws.tree, model, set).rows(), count);
+    EXPECT_EQ(Loops<double>(dynamics.tree(), model, set).rows(), count);
   }
 }
 
@@ -759,11 +759,11 @@ TEST(LoopFile, NamesWhatIsWrong) {
 TEST(LoopSets, WrittenByHandAreChecked) {
   const FourBar bar;
   const Model model = build_model(bar.description());
-  Workspace<double> ws(model);
+  Dynamics<double> dynamics(model);
   const auto refused = [&](auto change) {
     LoopSet set = bar.loop(model);
     change(set[0]);
-    EXPECT_THROW((Loops<double>(ws.tree, model, set)), ModelError);
+    EXPECT_THROW((Loops<double>(dynamics.tree(), model, set)), ModelError);
   };
   refused([](LoopJoint& j) { j.link_a = -1; });
   refused([](LoopJoint& j) { j.link_b = 99; });
@@ -775,19 +775,19 @@ TEST(LoopSets, WrittenByHandAreChecked) {
 
 TEST(Loops, AllocateNothing) {
   support::Sample s = support::large_robot();
-  Workspace<double> ws(s.model);
+  Dynamics<double> dynamics(s.model);
   LoopJoint j;
   j.type = LoopType::fixed;
   j.link_a = 1;
   j.link_b = static_cast<int>(s.model.links.size()) - 1;
   Pose<double> X_a;
   Pose<double> X_b;
-  ASSERT_EQ(kinematics::update(ws, s.q), Status::ok);
-  ASSERT_EQ(kinematics::pose(ws, j.link_a, X_a), Status::ok);
-  ASSERT_EQ(kinematics::pose(ws, j.link_b, X_b), Status::ok);
+  ASSERT_EQ(dynamics.kinematics().update(s.q), Status::ok);
+  ASSERT_EQ(dynamics.kinematics().pose(j.link_a, X_a), Status::ok);
+  ASSERT_EQ(dynamics.kinematics().pose(j.link_b, X_b), Status::ok);
   j.frame_b = X_b.inverse() * X_a;
   const LoopSet set(12, j);  // the same loop a dozen times: 72 equations, 66 of them redundant
-  Loops<double> l(ws.tree, s.model, set);
+  Loops<double> l(dynamics.tree(), s.model, set);
   VectorXd q = s.q;
   q[0] += 0.01;
   VectorXd a(s.model.nv);

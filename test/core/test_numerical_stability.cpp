@@ -8,7 +8,7 @@
 #include <cmath>
 #include <cstdio>
 
-#include "dynamics_core/methods.hpp"
+#include "dynamics_core/families.hpp"
 
 namespace {
 
@@ -67,46 +67,46 @@ VectorX<S> zeros() {
 
 struct ArticulatedBody {
   template <class S>
-  VectorX<S> operator()(Workspace<S>& ws, const VectorX<S>& q) const {
+  VectorX<S> operator()(Dynamics<S>& dynamics, const VectorX<S>& q) const {
     VectorX<S> a(2);
-    EXPECT_EQ(articulated_body::forward_dynamics(ws, q, zeros<S>(), zeros<S>(), a), Status::ok);
+    EXPECT_EQ(dynamics.families().articulated_body.forward_dynamics(q, zeros<S>(), zeros<S>(), a), Status::ok);
     return a;
   }
 };
 struct Udut {
   template <class S>
-  VectorX<S> operator()(Workspace<S>& ws, const VectorX<S>& q) const {
+  VectorX<S> operator()(Dynamics<S>& dynamics, const VectorX<S>& q) const {
     VectorX<S> a(2);
-    EXPECT_EQ(udut::forward_dynamics(ws, q, zeros<S>(), zeros<S>(), a), Status::ok);
+    EXPECT_EQ(dynamics.families().udut.forward_dynamics(q, zeros<S>(), zeros<S>(), a), Status::ok);
     return a;
   }
 };
 struct CompositeBody {
   template <class S>
-  VectorX<S> operator()(Workspace<S>& ws, const VectorX<S>& q) const {
+  VectorX<S> operator()(Dynamics<S>& dynamics, const VectorX<S>& q) const {
     VectorX<S> bias(2);
     MatrixX<S> M(2, 2);
-    EXPECT_EQ(composite_body::mass_matrix(ws, q, M), Status::ok);
-    EXPECT_EQ(newton_euler::bias(ws, q, zeros<S>(), bias), Status::ok);
+    EXPECT_EQ(dynamics.families().composite_body.mass_matrix(q, M), Status::ok);
+    EXPECT_EQ(dynamics.families().newton_euler.bias(q, zeros<S>(), bias), Status::ok);
     return gauss_jordan<S>(M, -bias);
   }
 };
 struct GibbsAppell {
   template <class S>
-  VectorX<S> operator()(Workspace<S>& ws, const VectorX<S>& q) const {
+  VectorX<S> operator()(Dynamics<S>& dynamics, const VectorX<S>& q) const {
     VectorX<S> bias(2);
     MatrixX<S> M(2, 2);
-    EXPECT_EQ(gibbs_appell::mass_matrix(ws, q, M), Status::ok);
-    EXPECT_EQ(gibbs_appell::bias(ws, q, zeros<S>(), bias), Status::ok);
+    EXPECT_EQ(dynamics.families().gibbs_appell.mass_matrix(q, M), Status::ok);
+    EXPECT_EQ(dynamics.families().gibbs_appell.bias(q, zeros<S>(), bias), Status::ok);
     return gauss_jordan<S>(M, -bias);
   }
 };
 struct RefinedGibbsAppell {
   template <class S>
-  VectorX<S> operator()(Workspace<S>& ws, const VectorX<S>& q) const {
+  VectorX<S> operator()(Dynamics<S>& dynamics, const VectorX<S>& q) const {
     VectorX<S> a(2);
-    EXPECT_EQ(gibbs_appell::forward_dynamics(ws, q, zeros<S>(), zeros<S>(), a), Status::ok);
-    EXPECT_EQ(gibbs_appell::refine(ws, q, zeros<S>(), zeros<S>(), a), Status::ok);
+    EXPECT_EQ(dynamics.families().gibbs_appell.forward_dynamics(q, zeros<S>(), zeros<S>(), a), Status::ok);
+    EXPECT_EQ(dynamics.families().gibbs_appell.refine(q, zeros<S>(), zeros<S>(), a), Status::ok);
     return a;
   }
 };
@@ -114,13 +114,13 @@ struct RefinedGibbsAppell {
 /// single precision can better by computing M well.
 struct RoundedMassMatrix {
   template <class S>
-  VectorX<S> operator()(Workspace<S>&, const VectorX<S>& q) const {
-    Workspace<double> ws(ill_conditioned_arm());
+  VectorX<S> operator()(Dynamics<S>&, const VectorX<S>& q) const {
+    Dynamics<double> dynamics(ill_conditioned_arm());
     const Eigen::VectorXd qd = q.template cast<double>();
     Eigen::VectorXd bias(2);
     Eigen::MatrixXd M(2, 2);
-    EXPECT_EQ(composite_body::mass_matrix(ws, qd, M), Status::ok);
-    EXPECT_EQ(newton_euler::bias(ws, qd, zeros<double>(), bias), Status::ok);
+    EXPECT_EQ(dynamics.families().composite_body.mass_matrix(qd, M), Status::ok);
+    EXPECT_EQ(dynamics.families().newton_euler.bias(qd, zeros<double>(), bias), Status::ok);
     return gauss_jordan<S>(M.cast<S>(), -bias.cast<S>());
   }
 };
@@ -135,8 +135,8 @@ struct Errors {
 template <class Method>
 Errors errors(const char* name, const Method& method) {
   const Model model = ill_conditioned_arm();
-  Workspace<double> wd(model);
-  Workspace<float> wf(model);
+  Dynamics<double> wd(model);
+  Dynamics<float> wf(model);
   constexpr int steps = 180;
   Errors e;
   for (int k = 0; k < steps; ++k) {
@@ -152,11 +152,11 @@ Errors errors(const char* name, const Method& method) {
 }
 
 TEST(NumericalStability, TheMassMatrixIsIllConditioned) {
-  Workspace<double> ws(ill_conditioned_arm());
+  Dynamics<double> dynamics(ill_conditioned_arm());
   double worst = 0.0;
   for (int k = 0; k < 180; ++k) {
     Eigen::MatrixXd M(2, 2);
-    ASSERT_EQ(composite_body::mass_matrix(ws, Eigen::Vector2d(0.0, k * M_PI / 90.0), M),
+    ASSERT_EQ(dynamics.families().composite_body.mass_matrix(Eigen::Vector2d(0.0, k * M_PI / 90.0), M),
               Status::ok);
     const Eigen::Vector2d values = M.selfadjointView<Eigen::Lower>().eigenvalues();
     ASSERT_GT(values[0], 0.0);

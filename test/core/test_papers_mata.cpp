@@ -23,7 +23,7 @@ TEST(MataLine, IsWithinReachAndTheInverseKinematicsIsRight) {
   const Model model = paper_robot("puma560");
   const int link = model.find_link("link6");
   StraightLine line(model, link);
-  Workspace<double> ws(model);
+  Dynamics<double> robot(model);
   EXPECT_LT((line.point(0.0) - Eigen::Vector3d(0.50, 0.00, 0.05)).norm(), 1e-15);
   EXPECT_LT((line.point(5.0) - Eigen::Vector3d(0.62, 0.30, 0.11)).norm(), 1e-15);
   // The printed speed, 0.1 m/s for 5 s, does not fit the printed points, 0.329 m apart.
@@ -39,9 +39,9 @@ TEST(MataLine, IsWithinReachAndTheInverseKinematicsIsRight) {
     EXPECT_LT(((after - 2 * q + before) / (h * h) - a).norm(), 1e-4);
     Pose<double> X = Pose<double>::identity();
     Motion<double> V = Motion<double>::zero();
-    ASSERT_EQ(kinematics::update<double>(ws, q, v), Status::ok);
-    ASSERT_EQ(kinematics::pose(ws, link, X), Status::ok);
-    ASSERT_EQ(kinematics::velocity(ws, link, V), Status::ok);
+    ASSERT_EQ(robot.kinematics().update(q, v), Status::ok);
+    ASSERT_EQ(robot.kinematics().pose(link, X), Status::ok);
+    ASSERT_EQ(robot.kinematics().velocity(link, V), Status::ok);
     EXPECT_LT((X.p - line.point(t)).norm(), 1e-12);
     EXPECT_LT((X.R - line.attitude()).norm(), 1e-12);
     EXPECT_LT(V.w.norm(), 1e-12);

@@ -72,7 +72,7 @@ struct PlanarArm {
 
 TEST(Saha1999Planar, EquationsAreTheClosedForm) {
   const Model model = paper_robot("planar3r");
-  Workspace<double> ws(model);
+  Dynamics<double> robot(model);
   const PlanarArm arm;
   Random random(1999);
   for (int k = 0; k < 200; ++k) {
@@ -81,18 +81,18 @@ TEST(Saha1999Planar, EquationsAreTheClosedForm) {
     const Vector3d tau = arm.torques(q, v, a);
     for (const Method method : all_methods) {
       SCOPED_TRACE(to_string(method));
-      const auto f = algorithms(ws, method);
+      robot.use(method);
       MatrixXd M(3, 3), C(3, 3);
       VectorXd x(3);
-      ASSERT_EQ(f.mass_matrix(ws, q, M), Status::ok);
+      ASSERT_EQ(robot.mass_matrix(q, M), Status::ok);
       EXPECT_LT((M - arm.mass_matrix(q)).norm(), 1e-13);
-      ASSERT_EQ(f.coriolis(ws, q, v, C), Status::ok);
+      ASSERT_EQ(robot.coriolis(q, v, C), Status::ok);
       EXPECT_LT((C * v - arm.coriolis(q, v) * v).norm(), 1e-12);
-      ASSERT_EQ(f.gravity(ws, q, x), Status::ok);
+      ASSERT_EQ(robot.gravity(q, x), Status::ok);
       EXPECT_LT((x - arm.gravity(q)).norm(), 1e-12);
-      ASSERT_EQ(f.inverse_dynamics(ws, q, v, a, x), Status::ok);
+      ASSERT_EQ(robot.inverse_dynamics(q, v, a, x), Status::ok);
       EXPECT_LT((x - tau).norm(), 1e-12);
-      ASSERT_EQ(f.forward_dynamics(ws, q, v, tau, x), Status::ok);
+      ASSERT_EQ(robot.forward_dynamics(q, v, tau, x), Status::ok);
       EXPECT_LT((x - a).norm(), 1e-9);
     }
   }
@@ -101,13 +101,13 @@ TEST(Saha1999Planar, EquationsAreTheClosedForm) {
 TEST(Saha1999Planar, TorquesAlongThePathFillThePlot) {
   // Fig. 5 has its axis from −2 to 5 N·m and starts with all weight on joint 1.
   const Experiment experiment = planar_experiment();
-  Workspace<double> ws(experiment.model);
+  Dynamics<double> robot(experiment.model);
   const PlanarArm arm;
   VectorXd tau(3);
   double low = 0.0, high = 0.0;
   for (int k = 0; k <= 100; ++k) {
     const double t = 0.1 * k;
-    experiment.efforts(ws, t, tau);
+    experiment.efforts(robot, t, tau);
     VectorXd q(3), v(3), a(3);
     ASSERT_EQ(experiment.path.evaluate(t, q, v, a), Status::ok);
     EXPECT_LT((tau - arm.torques(q, v, a)).norm(), 1e-12);
@@ -122,7 +122,7 @@ TEST(Saha1999Planar, TorquesAlongThePathFillThePlot) {
 TEST(Saha1999Planar, FreeFallIsThatOfTheClosedForm) {
   // Fig. 6: a triple pendulum; joint 1 moves in the negative direction at first.
   const Experiment experiment = planar_experiment();
-  Workspace<double> ws(experiment.model);
+  Dynamics<double> robot(experiment.model);
   const PlanarArm arm;
   Options options;
   options.integrator = simulation::Integrator::fehlberg45;
@@ -134,16 +134,17 @@ TEST(Saha1999Planar, FreeFallIsThatOfTheClosedForm) {
     a = arm.accelerations(q, v, Vector3d::Zero());
     return Status::ok;
   };
-  ASSERT_EQ(simulate(ws, closed_form, experiment.at_rest(), options,
+  ASSERT_EQ(simulate(robot, closed_form, experiment.at_rest(), options,
                      [&](const State& s) {
                        expected.push_back(s.q);
                        return true;
                      })
                 .status,
             Status::ok);
-  simulation::Plant plant(ws, udut::forward_dynamics<double>, simulation::NoEffort{});
+  robot.use(Method::udut);
+  simulation::Plant plant(robot, simulation::NoEffort{});
   std::size_t k = 0;
-  ASSERT_EQ(simulate(ws, plant, experiment.at_rest(), options,
+  ASSERT_EQ(simulate(robot, plant, experiment.at_rest(), options,
                      [&](const State& s) {
                        EXPECT_LT((s.q - expected[k++]).norm(), 1e-7) << "t = " << s.t;
                        return true;
@@ -157,7 +158,7 @@ TEST(Saha1999Planar, FreeFallIsThatOfTheClosedForm) {
 TEST(Saha1999Planar, ForcedSimulationIsThatOfTheClosedForm) {
   // Saha 2001, §4: "The results in both the cases, i.e., free-fall and forced, exactly match."
   const Experiment experiment = planar_experiment();
-  Workspace<double> ws(experiment.model);
+  Dynamics<double> robot(experiment.model);
   const PlanarArm arm;
   Options options;
   options.integrator = simulation::Integrator::fehlberg45;
@@ -168,9 +169,9 @@ TEST(Saha1999Planar, ForcedSimulationIsThatOfTheClosedForm) {
   Crossing tenth(0.1);
   options.duration = 10.0;
   (void)simulate(
-      ws,
+      robot,
       [&](double t, const auto& q, const auto& v, Eigen::Ref<VectorXd> a) {
-        experiment.efforts(ws, t, tau);
+        experiment.efforts(robot, t, tau);
         a = arm.accelerations(q, v, tau);
         return Status::ok;
       },
@@ -195,14 +196,14 @@ TEST(Saha1999Stanford, TorquesAlongThePathAreThoseOfIndependentEquations) {
                              std::to_string(year) + ".yaml";
     const Experiment experiment = stanford_experiment(year);
     GlobalAnalysis oracle(parse_file(file), experiment.model);
-    Workspace<double> ws(experiment.model);
+    Dynamics<double> robot(experiment.model);
     VectorXd q(6), v(6), a(6), tau(6);
     for (int k = 0; k <= 100; ++k) {
       ASSERT_EQ(experiment.path.evaluate(0.1 * k, q, v, a), Status::ok);
       oracle.set_state(q, v);
       const VectorXd expected = oracle.inverse_dynamics(a);
       for (const Method method : all_methods) {
-        ASSERT_EQ(algorithms(ws, method).inverse_dynamics(ws, q, v, a, tau), Status::ok);
+        ASSERT_EQ(with(robot, method).inverse_dynamics(q, v, a, tau), Status::ok);
         EXPECT_LT((tau - expected).norm(), 1e-11) << to_string(method);
       }
     }
@@ -211,15 +212,15 @@ TEST(Saha1999Stanford, TorquesAlongThePathAreThoseOfIndependentEquations) {
 
 TEST(Saha1999Stanford, WeightsAtBothEndsOfThePath) {
   const Experiment experiment = stanford_experiment(1999);
-  Workspace<double> ws(experiment.model);
+  Dynamics<double> robot(experiment.model);
   VectorXd tau(6);
   // Level arm: r₄ = −0.1 m along y₅ puts C₄ 0.1 m beyond O₅, 0.7 m from joint 2; links 5 and 6 have
   // their mass centres at 0.6 m, links 2 and 3 on the axis.
-  experiment.efforts(ws, 0.0, tau);
+  experiment.efforts(robot, 0.0, tau);
   EXPECT_NEAR(tau[1], 9.81 * (1.0 * 0.7 + (0.6 + 0.5) * 0.6), 1e-12);
   EXPECT_NEAR(tau[2], 0.0, 1e-12);
   // θ₂ = 60°: the slide holds the weight of links 3 to 6 down an incline of 30°.
-  experiment.efforts(ws, 10.0, tau);
+  experiment.efforts(robot, 10.0, tau);
   EXPECT_NEAR(tau[2], -9.81 * (4.0 + 1.0 + 0.6 + 0.5) * std::cos(M_PI / 3), 1e-10);
 }
 
@@ -227,7 +228,7 @@ TEST(Saha1999Stanford, TheHeightOfTheBaseChangesNothing) {
   // The tables differ in b₁, 0.2 m and 0.1 m: a shift along the first axis, which is vertical.
   const Experiment a = stanford_experiment(1999);
   const Experiment b = stanford_experiment(2001);
-  Workspace<double> ws_a(a.model), ws_b(b.model);
+  Dynamics<double> ws_a(a.model), ws_b(b.model);
   VectorXd tau_a(6), tau_b(6);
   for (int k = 0; k <= 100; ++k) {
     a.efforts(ws_a, 0.1 * k, tau_a);

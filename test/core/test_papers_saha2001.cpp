@@ -34,7 +34,7 @@ std::string file(const std::string& robot) {
 std::vector<VectorXd> expect_fall_of_independent_equations(const Experiment& experiment,
                                                            const std::string& robot) {
   GlobalAnalysis oracle(parse_file(file(robot)), experiment.model);
-  Workspace<double> ws(experiment.model);
+  Dynamics<double> dynamics(experiment.model);
   const auto independent = [&](double, const auto& q, const auto& v, Eigen::Ref<VectorXd> a) {
     oracle.set_state(q, v);
     a = oracle.mass_matrix().ldlt().solve(-oracle.inverse_dynamics(VectorXd::Zero(6)));
@@ -42,7 +42,7 @@ std::vector<VectorXd> expect_fall_of_independent_equations(const Experiment& exp
   };
   const Options options = with(Integrator::fehlberg45, 1e-10, 0.1, 1.0);
   std::vector<VectorXd> expected;
-  EXPECT_EQ(simulate(ws, independent, experiment.at_rest(), options,
+  EXPECT_EQ(simulate(dynamics, independent, experiment.at_rest(), options,
                      [&](const State& s) {
                        expected.push_back(s.q);
                        return true;
@@ -50,9 +50,10 @@ std::vector<VectorXd> expect_fall_of_independent_equations(const Experiment& exp
                 .status,
             Status::ok);
   EXPECT_EQ(expected.size(), 11U);
-  simulation::Plant plant(ws, udut::forward_dynamics<double>, simulation::NoEffort{});
+  dynamics.use(Method::udut);
+  simulation::Plant plant(dynamics, simulation::NoEffort{});
   std::size_t k = 0;
-  (void)simulate(ws, plant, experiment.at_rest(), options, [&](const State& s) {
+  (void)simulate(dynamics, plant, experiment.at_rest(), options, [&](const State& s) {
     EXPECT_LT((s.q - expected.at(k++)).norm(), 1e-8) << "t = " << s.t;
     return true;
   });
@@ -63,16 +64,16 @@ std::vector<VectorXd> expect_fall_of_independent_equations(const Experiment& exp
 /// All methods of inverse and forward dynamics along the path, against the same equations.
 void expect_methods_agree(const Experiment& experiment, const std::string& robot) {
   GlobalAnalysis oracle(parse_file(file(robot)), experiment.model);
-  Workspace<double> ws(experiment.model);
+  Dynamics<double> dynamics(experiment.model);
   VectorXd q(6), v(6), a(6), tau(6), x(6);
   for (int k = 0; k <= 100; ++k) {
     ASSERT_EQ(experiment.path.evaluate(0.1 * k, q, v, a), Status::ok);
     oracle.set_state(q, v);
     tau = oracle.inverse_dynamics(a);
     for (const Method method : all_methods) {
-      ASSERT_EQ(algorithms(ws, method).inverse_dynamics(ws, q, v, a, x), Status::ok);
+      ASSERT_EQ(with(dynamics, method).inverse_dynamics(q, v, a, x), Status::ok);
       EXPECT_LT((x - tau).norm(), 1e-10) << to_string(method);
-      ASSERT_EQ(algorithms(ws, method).forward_dynamics(ws, q, v, tau, x), Status::ok);
+      ASSERT_EQ(with(dynamics, method).forward_dynamics(q, v, tau, x), Status::ok);
       EXPECT_LT((x - a).norm(), 1e-8) << to_string(method) << " at t = " << 0.1 * k;
     }
   }
@@ -80,9 +81,9 @@ void expect_methods_agree(const Experiment& experiment, const std::string& robot
 
 /// The eigenvalues of M, in ascending order, at an instant of the path.
 VectorXd eigenvalues_on_path(const Experiment& experiment, double t) {
-  Workspace<double> ws(experiment.model);
+  Dynamics<double> dynamics(experiment.model);
   MatrixXd M(6, 6);
-  EXPECT_EQ(composite_body::mass_matrix<double>(ws, experiment.desired(t), M), Status::ok);
+  EXPECT_EQ(dynamics.families().composite_body.mass_matrix(experiment.desired(t), M), Status::ok);
   return Eigen::SelfAdjointEigenSolver<MatrixXd>(M).eigenvalues();
 }
 
@@ -119,10 +120,10 @@ TEST(Saha2001Stanford, Joint2FallsToZeroAndJoint3RunsAway) {
 
 TEST(Saha2001Stanford, FreeFallConservesEnergy) {
   const Experiment arm = stanford_experiment();
-  Workspace<double> ws(arm.model);
+  Dynamics<double> dynamics(arm.model);
   const auto energy = [&](const State& s) {
-    EXPECT_EQ(kinematics::update<double>(ws, s.q, s.v), Status::ok);
-    const auto E = kinematics::energy(ws);
+    EXPECT_EQ(dynamics.kinematics().update(s.q, s.v), Status::ok);
+    const auto E = dynamics.kinematics().energy();
     return E.kinetic + E.potential;
   };
   const double E0 = energy(arm.at_rest());
@@ -196,10 +197,11 @@ TEST(Saha2001Puma, AllMethodsAgreeAllTheSame) {
 TEST(Saha2001Puma, FreeFallTurnsJoint2ForwardAndEndsWhereMIsSingular) {
   // "due to the length, a_3 = 0.02, the joint 2 will rotate in the positive direction"
   const Experiment puma = puma_experiment(PumaMoments::as_printed);
-  Workspace<double> ws(puma.model);
-  simulation::Plant plant(ws, udut::forward_dynamics<double>, simulation::NoEffort{});
+  Dynamics<double> dynamics(puma.model);
+  dynamics.use(Method::udut);
+  simulation::Plant plant(dynamics, simulation::NoEffort{});
   double last = -1.0;
-  Result r = simulate(ws, plant, puma.at_rest(), with(Integrator::fehlberg45, 1e-6, 0.01, 1.0),
+  Result r = simulate(dynamics, plant, puma.at_rest(), with(Integrator::fehlberg45, 1e-6, 0.01, 1.0),
                       [&](const State& s) {
                         EXPECT_GT(s.q[1], last);
                         last = s.q[1];
@@ -207,11 +209,11 @@ TEST(Saha2001Puma, FreeFallTurnsJoint2ForwardAndEndsWhereMIsSingular) {
                       });
   EXPECT_EQ(r.status, Status::ok);
   EXPECT_GT(last, 2.0);
-  r = simulate(ws, plant, puma.at_rest(), with(Integrator::fehlberg45, 1e-6, 0.01, 10.0));
+  r = simulate(dynamics, plant, puma.at_rest(), with(Integrator::fehlberg45, 1e-6, 0.01, 10.0));
   EXPECT_NE(r.status, Status::ok);
   EXPECT_NEAR(r.state.t, 1.82, 0.02);
   MatrixXd M(6, 6);
-  ASSERT_EQ(composite_body::mass_matrix<double>(ws, r.state.q, M), Status::ok);
+  ASSERT_EQ(dynamics.families().composite_body.mass_matrix(r.state.q, M), Status::ok);
   const auto values = Eigen::SelfAdjointEigenSolver<MatrixXd>(M).eigenvalues();
   EXPECT_LT(values.cwiseAbs().minCoeff(), 1e-4 * values.cwiseAbs().maxCoeff());
 }

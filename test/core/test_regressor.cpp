@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "dynamics_core/methods.hpp"
+#include "dynamics_core/families.hpp"
 #include "dynamics_core/regressor.hpp"
 #include "support/allocation_guard.hpp"
 #include "support/kinds.hpp"
@@ -54,20 +54,20 @@ TEST_P(RegressorTest, GivesTheEfforts) {
   for (unsigned seed = 1; seed <= 40; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     support::Sample s(GetParam(), seed);
-    Workspace<double> ws(s.model);
+    Dynamics<double> dynamics(s.model);
     const int link = s.random.integer(0, static_cast<int>(s.model.links.size()) - 1);
-    ASSERT_EQ(ws.set_payload(link, {1.5, s.random.vector(0.3), {0.1, 0.02, 0.0, 0.2, 0.0, 0.15}}),
+    ASSERT_EQ(dynamics.set_payload(link, {1.5, s.random.vector(0.3), {0.1, 0.02, 0.0, 0.2, 0.0, 0.15}}),
               Status::ok);
-    const int columns = regressor::columns(ws);
+    const int columns = dynamics.regressor().columns();
     MatrixXd Y(s.model.nv, columns);
     VectorXd pi(columns);
-    ASSERT_EQ(regressor::matrix(ws, s.q, s.v, s.a, Y), Status::ok);
-    ASSERT_EQ(regressor::parameters(ws, pi), Status::ok);
+    ASSERT_EQ(dynamics.regressor().matrix(s.q, s.v, s.a, Y), Status::ok);
+    ASSERT_EQ(dynamics.regressor().parameters(pi), Status::ok);
     VectorXd tau(s.model.nv);
-    ASSERT_EQ(newton_euler::inverse_dynamics(ws, s.q, s.v, s.a, tau), Status::ok);
+    ASSERT_EQ(dynamics.families().newton_euler.inverse_dynamics(s.q, s.v, s.a, tau), Status::ok);
     VectorXd rotors = VectorXd::Zero(s.model.nv);
     VectorOut<double> rotors_out(rotors);
-    newton_euler::add_rotor_efforts<double>(ws, s.a, rotors_out);
+    dynamics.families().newton_euler.add_rotor_efforts(s.a, rotors_out);
     EXPECT_LT(difference(Y * pi, tau - rotors), 1e-11);
   }
 }
@@ -76,9 +76,9 @@ TEST_P(RegressorTest, BaseParametersExplainEveryEffort) {
   for (unsigned seed = 1; seed <= 8; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     support::Sample s(GetParam(), seed);
-    Workspace<double> ws(s.model);
+    Dynamics<double> dynamics(s.model);
     const BaseParameters base = base_parameters(s.model);
-    const int columns = regressor::columns(ws);
+    const int columns = dynamics.regressor().columns();
     ASSERT_LT(base.size(), columns);
     ASSERT_EQ(base.K.rows(), base.size());
     ASSERT_EQ(base.K.cols(), columns);
@@ -88,7 +88,7 @@ TEST_P(RegressorTest, BaseParametersExplainEveryEffort) {
       const VectorXd q = s.random.configuration(s.model);
       const VectorXd v = s.random.vector_x(s.model.nv, 3.0);
       const VectorXd a = s.random.vector_x(s.model.nv, 3.0);
-      ASSERT_EQ(regressor::matrix(ws, q, v, a, Y), Status::ok);
+      ASSERT_EQ(dynamics.regressor().matrix(q, v, a, Y), Status::ok);
       EXPECT_LT(difference(base.select(Y) * base.K, Y), 1e-7);
       const VectorXd pi = s.random.vector_x(columns, 1.0);
       EXPECT_LT(difference(base.select(Y) * base.reduce(pi), Y * pi), 1e-7);
@@ -173,8 +173,8 @@ TEST(BaseParameterCount, NothingMoves) {
 TEST(ParameterNames, OnePerColumn) {
   for (const support::Kind& kind : support::kinds()) {
     support::Sample s(kind, 9);
-    Workspace<double> ws(s.model);
-    EXPECT_EQ(static_cast<int>(parameter_names(s.model).size()), regressor::columns(ws));
+    Dynamics<double> dynamics(s.model);
+    EXPECT_EQ(static_cast<int>(parameter_names(s.model).size()), dynamics.regressor().columns());
   }
   const Model model = build_model(revolute_chain({{0.0, 0.0, 0.1}, {0.3, 0.2, 0.0}}, 1));
   const std::vector<std::string> names = parameter_names(model);
@@ -186,42 +186,42 @@ TEST(ParameterNames, OnePerColumn) {
 
 TEST(Regressor, RefusesBadArguments) {
   support::Sample s(support::kinds().front(), 1);
-  Workspace<double> ws(s.model);
-  MatrixXd Y(s.model.nv, regressor::columns(ws));
-  MatrixXd narrow(s.model.nv, regressor::columns(ws) - 1);
+  Dynamics<double> dynamics(s.model);
+  MatrixXd Y(s.model.nv, dynamics.regressor().columns());
+  MatrixXd narrow(s.model.nv, dynamics.regressor().columns() - 1);
   VectorXd bad = s.v;
   bad[0] = std::nan("");
   VectorXd longer = VectorXd::Zero(s.model.nv + 1);
-  EXPECT_EQ(regressor::matrix(ws, bad, s.v, s.a, Y), Status::not_finite);
-  EXPECT_EQ(regressor::matrix(ws, s.q, bad, s.a, Y), Status::not_finite);
-  EXPECT_EQ(regressor::matrix(ws, s.q, s.v, bad, Y), Status::not_finite);
-  EXPECT_EQ(regressor::matrix(ws, s.q, s.v, longer, Y), Status::wrong_size);
-  EXPECT_EQ(regressor::matrix(ws, s.q, s.v, s.a, narrow), Status::wrong_size);
-  EXPECT_EQ(regressor::parameters(ws, longer), Status::wrong_size);
+  EXPECT_EQ(dynamics.regressor().matrix(bad, s.v, s.a, Y), Status::not_finite);
+  EXPECT_EQ(dynamics.regressor().matrix(s.q, bad, s.a, Y), Status::not_finite);
+  EXPECT_EQ(dynamics.regressor().matrix(s.q, s.v, bad, Y), Status::not_finite);
+  EXPECT_EQ(dynamics.regressor().matrix(s.q, s.v, longer, Y), Status::wrong_size);
+  EXPECT_EQ(dynamics.regressor().matrix(s.q, s.v, s.a, narrow), Status::wrong_size);
+  EXPECT_EQ(dynamics.regressor().parameters(longer), Status::wrong_size);
 }
 
 TEST(Regressor, SinglePrecision) {
   support::Sample s(support::kinds().front(), 2);
-  Workspace<double> ws(s.model);
-  Workspace<float> wf(s.model);
-  MatrixXd Y(s.model.nv, regressor::columns(ws));
-  Eigen::MatrixXf Yf(s.model.nv, regressor::columns(wf));
-  ASSERT_EQ(regressor::matrix(ws, s.q, s.v, s.a, Y), Status::ok);
+  Dynamics<double> dynamics(s.model);
+  Dynamics<float> wf(s.model);
+  MatrixXd Y(s.model.nv, dynamics.regressor().columns());
+  Eigen::MatrixXf Yf(s.model.nv, wf.regressor().columns());
+  ASSERT_EQ(dynamics.regressor().matrix(s.q, s.v, s.a, Y), Status::ok);
   const Eigen::VectorXf q = s.q.cast<float>();
   const Eigen::VectorXf v = s.v.cast<float>();
   const Eigen::VectorXf a = s.a.cast<float>();
-  ASSERT_EQ(regressor::matrix(wf, q, v, a, Yf), Status::ok);
+  ASSERT_EQ(wf.regressor().matrix(q, v, a, Yf), Status::ok);
   EXPECT_LT(difference(Yf.cast<double>(), Y), 1e-5);
 }
 
 TEST(Regressor, AllocatesNothing) {
   support::Sample s = support::large_robot();
-  Workspace<double> ws(s.model);
-  MatrixXd Y(s.model.nv, regressor::columns(ws));
-  VectorXd pi(regressor::columns(ws));
+  Dynamics<double> dynamics(s.model);
+  MatrixXd Y(s.model.nv, dynamics.regressor().columns());
+  VectorXd pi(dynamics.regressor().columns());
   const support::AllocationGuard guard;
-  const Status first = regressor::matrix(ws, s.q, s.v, s.a, Y);
-  const Status second = regressor::parameters(ws, pi);
+  const Status first = dynamics.regressor().matrix(s.q, s.v, s.a, Y);
+  const Status second = dynamics.regressor().parameters(pi);
   EXPECT_EQ(guard.count(), 0);
   EXPECT_EQ(first, Status::ok);
   EXPECT_EQ(second, Status::ok);

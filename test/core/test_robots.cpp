@@ -18,7 +18,7 @@
 
 #include "dynamics_core/load.hpp"
 #include "dynamics_core/loops.hpp"
-#include "dynamics_core/methods.hpp"
+#include "dynamics_core/families.hpp"
 
 using namespace dynamics_core;
 using Eigen::Isometry3d;
@@ -52,24 +52,24 @@ double total_mass(const Model& model) {
 }
 
 MatrixXd mass_matrix(const Model& model, const VectorXd& q) {
-  Workspace<double> ws(model);
+  Dynamics<double> dynamics(model);
   MatrixXd M(model.nv, model.nv);
-  EXPECT_EQ(composite_body::mass_matrix<double>(ws, q, M), Status::ok);
+  EXPECT_EQ(dynamics.families().composite_body.mass_matrix(q, M), Status::ok);
   return M;
 }
 
 VectorXd gravity(const Model& model, const VectorXd& q) {
-  Workspace<double> ws(model);
+  Dynamics<double> dynamics(model);
   VectorXd tau(model.nv);
-  EXPECT_EQ(newton_euler::gravity<double>(ws, q, tau), Status::ok);
+  EXPECT_EQ(dynamics.families().newton_euler.gravity(q, tau), Status::ok);
   return tau;
 }
 
 Isometry3d pose(const Model& model, const std::string& name, const VectorXd& q) {
-  Workspace<double> ws(model);
-  EXPECT_EQ(kinematics::update<double>(ws, q), Status::ok);
+  Dynamics<double> dynamics(model);
+  EXPECT_EQ(dynamics.kinematics().update(q), Status::ok);
   Pose<double> X = Pose<double>::identity();
-  EXPECT_EQ(kinematics::pose<double>(ws, model.find_link(name), X), Status::ok);
+  EXPECT_EQ(dynamics.kinematics().pose(model.find_link(name), X), Status::ok);
   Isometry3d T = Isometry3d::Identity();
   T.linear() = X.R;
   T.translation() = X.p;
@@ -743,10 +743,10 @@ TEST(Humanoid, FloatsWithItsWholeMass) {
   EXPECT_EQ(model.nv, 37);
   const MatrixXd M = mass_matrix(model, model.neutral());
   EXPECT_LT((M.block(3, 3, 3, 3) - 73.0 * Matrix3d::Identity()).norm(), 1e-4);
-  Workspace<double> ws(model);
-  ASSERT_EQ(kinematics::update<double>(ws, model.neutral()), Status::ok);
+  Dynamics<double> dynamics(model);
+  ASSERT_EQ(dynamics.kinematics().update(model.neutral()), Status::ok);
   Vector3d centre;
-  ASSERT_EQ(kinematics::centre_of_mass<double>(ws, centre), Status::ok);
+  ASSERT_EQ(dynamics.kinematics().centre_of_mass(centre), Status::ok);
   EXPECT_NEAR(centre.y(), 0.0, 1e-12);
   // Over its feet, 0.2581 m long around x = 0.06.
   EXPECT_GT(centre.x(), 0.06 - 0.2581 / 2);
@@ -783,8 +783,8 @@ TEST(FourBar, LinksAreSteel) {
 TEST(FourBar, ClosesAllTheWayRound) {
   const Model model = load("four_bar.urdf");
   const LoopSet set = load_loops(path("four_bar.loops.yaml"), model);
-  Workspace<double> ws(model);
-  Loops<double> pin(ws.tree, model, set);
+  Dynamics<double> dynamics(model);
+  Loops<double> pin(dynamics.tree(), model, set);
   VectorXd q = VectorXd::Zero(3);
   VectorXd error(pin.rows());
   ASSERT_EQ(pin.position_error(q, error), Status::ok);

@@ -61,9 +61,9 @@ State start(const Model& model, const VectorXd& q, const VectorXd& v) {
   return {0.0, q, v};
 }
 
-double energy(Workspace<double>& ws, const State& s) {
-  EXPECT_EQ(kinematics::update<double>(ws, s.q, s.v), Status::ok);
-  const auto E = kinematics::energy(ws);
+double energy(Dynamics<double>& dynamics, const State& s) {
+  EXPECT_EQ(dynamics.kinematics().update(s.q, s.v), Status::ok);
+  const auto E = dynamics.kinematics().energy();
   return E.kinetic + E.potential;
 }
 
@@ -92,15 +92,15 @@ class Integrators : public testing::TestWithParam<Integrator> {
 
 TEST_P(Integrators, PendulumReturnsAfterItsPeriod) {
   const Model model = build_model(pendulum());
-  Workspace<double> ws(model);
-  Plant plant(ws, NoEffort{});
+  Dynamics<double> dynamics(model);
+  Plant plant(dynamics, NoEffort{});
   const double amplitude = 2.5;
   // T = 2π √(l/g) / agm(1, cos θ₀/2), Gauss
   const double period = 2.0 * M_PI * std::sqrt(0.5 / 9.81) / agm(1.0, std::cos(amplitude / 2));
   const State s0 = start(model, VectorXd::Constant(1, amplitude), VectorXd::Zero(1));
   double last_error = 1.0;
   for (const double tolerance : {1e-5, 1e-7, 1e-9, 1e-11}) {
-    const Result r = simulate(ws, plant, s0, options(tolerance, period));
+    const Result r = simulate(dynamics, plant, s0, options(tolerance, period));
     ASSERT_EQ(r.status, Status::ok);
     EXPECT_EQ(r.state.t, period);
     const double error = std::hypot(r.state.q[0] - amplitude, r.state.v[0]);
@@ -122,14 +122,14 @@ TEST_P(Integrators, EnergyDriftShrinksWithTheTolerance) {
     kinds.floating = 0.1;
     kinds.rotors = true;
     const Model model = build_model(random.robot(kinds));
-    Workspace<double> ws(model);
-    Plant plant(ws, NoEffort{});
+    Dynamics<double> dynamics(model);
+    Plant plant(dynamics, NoEffort{});
     const State s0 = start(model, random.configuration(model), random.vector_x(model.nv, 1.0));
-    const double E0 = energy(ws, s0);
+    const double E0 = energy(dynamics, s0);
     const auto drift = [&](double tolerance) {
-      const Result r = simulate(ws, plant, s0, options(tolerance, 0.5));
+      const Result r = simulate(dynamics, plant, s0, options(tolerance, 0.5));
       EXPECT_EQ(r.status, Status::ok);
-      return std::abs(energy(ws, r.state) - E0) / (std::abs(E0) + 1.0);
+      return std::abs(energy(dynamics, r.state) - E0) / (std::abs(E0) + 1.0);
     };
     EXPECT_LT(drift(1e-6), 1e-3);
     EXPECT_LT(drift(1e-11), 1e-8);
@@ -143,21 +143,21 @@ TEST_P(Integrators, MimicModelsConserveEnergyToo) {
   kinds.mimic = 0.5;
   const Model model = build_model(random.robot(kinds));
   ASSERT_FALSE(model.mimics.empty());
-  Workspace<double> ws(model);
-  Plant plant(ws, NoEffort{});
+  Dynamics<double> dynamics(model);
+  Plant plant(dynamics, NoEffort{});
   const State s0 = start(model, random.configuration(model), random.vector_x(model.nv, 1.0));
-  const Result r = simulate(ws, plant, s0, options(1e-10, 0.5));
+  const Result r = simulate(dynamics, plant, s0, options(1e-10, 0.5));
   ASSERT_EQ(r.status, Status::ok);
-  EXPECT_NEAR(energy(ws, r.state), energy(ws, s0), 1e-6);
+  EXPECT_NEAR(energy(dynamics, r.state), energy(dynamics, s0), 1e-6);
 }
 
 /// Momentum of a free body about the world's origin, from its pose and velocity alone.
-Vec6<double> momentum(Workspace<double>& ws, const Inertial& body, const State& s) {
-  EXPECT_EQ(kinematics::update<double>(ws, s.q, s.v), Status::ok);
+Vec6<double> momentum(Dynamics<double>& dynamics, const Inertial& body, const State& s) {
+  EXPECT_EQ(dynamics.kinematics().update(s.q, s.v), Status::ok);
   Pose<double> X;
   Motion<double> V;
-  EXPECT_EQ(kinematics::pose(ws, 1, X), Status::ok);
-  EXPECT_EQ(kinematics::velocity(ws, 1, V, body.com), Status::ok);
+  EXPECT_EQ(dynamics.kinematics().pose(1, X), Status::ok);
+  EXPECT_EQ(dynamics.kinematics().velocity(1, V, body.com), Status::ok);
   Vec6<double> P;
   P.tail<3>() = body.mass * V.v;
   P.head<3>() = X.R * body.inertia * X.R.transpose() * V.w + (X * body.com).cross(P.tail<3>());
@@ -173,14 +173,14 @@ TEST_P(Integrators, FreeBodyConservesMomentumAndFallsFreely) {
     ModelOptions weightless;
     weightless.gravity = Vector3d::Zero();
     Model model = build_model(robot, weightless);
-    Workspace<double> ws(model);
-    Plant plant(ws, NoEffort{});
+    Dynamics<double> dynamics(model);
+    Plant plant(dynamics, NoEffort{});
     const State s0 = start(model, random.configuration(model), random.vector_x(6, 3.0));
     Options o = options(1e-11, 2.0);
     o.interval = 0.25;
-    const Vec6<double> P0 = momentum(ws, body, s0);
-    Result r = simulate(ws, plant, s0, o, [&](const State& s) {
-      EXPECT_LT((momentum(ws, body, s) - P0).norm(), 1e-8 * (1.0 + P0.norm())) << "t = " << s.t;
+    const Vec6<double> P0 = momentum(dynamics, body, s0);
+    Result r = simulate(dynamics, plant, s0, o, [&](const State& s) {
+      EXPECT_LT((momentum(dynamics, body, s) - P0).norm(), 1e-8 * (1.0 + P0.norm())) << "t = " << s.t;
       EXPECT_NEAR((s.q.segment<4>(3).norm()), 1.0, 1e-14);
       return true;
     });
@@ -188,14 +188,14 @@ TEST_P(Integrators, FreeBodyConservesMomentumAndFallsFreely) {
 
     // The same with gravity: the mass centre falls on a parabola.
     const Vector3d g(1.0, -2.0, -9.0);
-    ASSERT_EQ(ws.set_gravity(g), Status::ok);
+    ASSERT_EQ(dynamics.set_gravity(g), Status::ok);
     Vector3d c0, v0, c;
-    ASSERT_EQ(kinematics::update<double>(ws, s0.q, s0.v), Status::ok);
-    ASSERT_EQ(kinematics::centre_of_mass(ws, c0), Status::ok);
-    ASSERT_EQ(kinematics::centre_of_mass_velocity(ws, v0), Status::ok);
-    r = simulate(ws, plant, s0, o, [&](const State& s) {
-      EXPECT_EQ(kinematics::update<double>(ws, s.q, s.v), Status::ok);
-      EXPECT_EQ(kinematics::centre_of_mass(ws, c), Status::ok);
+    ASSERT_EQ(dynamics.kinematics().update(s0.q, s0.v), Status::ok);
+    ASSERT_EQ(dynamics.kinematics().centre_of_mass(c0), Status::ok);
+    ASSERT_EQ(dynamics.kinematics().centre_of_mass_velocity(v0), Status::ok);
+    r = simulate(dynamics, plant, s0, o, [&](const State& s) {
+      EXPECT_EQ(dynamics.kinematics().update(s.q, s.v), Status::ok);
+      EXPECT_EQ(dynamics.kinematics().centre_of_mass(c), Status::ok);
       EXPECT_LT((c - (c0 + v0 * s.t + 0.5 * g * s.t * s.t)).norm(), 1e-8) << "t = " << s.t;
       return true;
     });
@@ -215,13 +215,13 @@ TEST_P(Integrators, PowerOfEffortsAndFrictionIsTheRateOfEnergy) {
     joint.friction = random.uniform(0.1, 1.0);
   }
   const Model model = build_model(robot);
-  Workspace<double> ws(model);
+  Dynamics<double> dynamics(model);
   const Friction<double> friction(model, 0.05);
   const VectorXd amplitude = random.vector_x(model.nv, 5.0);
   const auto effort = [&](double t, const auto&, const auto&, Eigen::Ref<VectorXd> tau) {
     tau = amplitude * std::sin(5.0 * t);
   };
-  Plant plant(ws, effort);
+  Plant plant(dynamics, effort);
   plant.set_friction(&friction);
   const State s0 = start(model, random.configuration(model), random.vector_x(model.nv, 1.0));
   // Simpson's rule over samples of the power.
@@ -229,7 +229,7 @@ TEST_P(Integrators, PowerOfEffortsAndFrictionIsTheRateOfEnergy) {
   Options o = options(1e-11, 1.0);
   o.interval = dt;
   std::vector<double> power;
-  const Result r = simulate(ws, plant, s0, o, [&](const State& s) {
+  const Result r = simulate(dynamics, plant, s0, o, [&](const State& s) {
     VectorXd tau = amplitude * std::sin(5.0 * s.t);
     EXPECT_EQ(friction.subtract(s.v, tau), Status::ok);
     power.push_back(s.v.dot(tau));
@@ -241,14 +241,14 @@ TEST_P(Integrators, PowerOfEffortsAndFrictionIsTheRateOfEnergy) {
   for (std::size_t i = 0; i + 2 < power.size(); i += 2)
     work += dt / 3.0 * (power[i] + 4.0 * power[i + 1] + power[i + 2]);
   EXPECT_GT(std::abs(work), 0.1) << "else this proves nothing";
-  EXPECT_NEAR(energy(ws, r.state) - energy(ws, s0), work, 1e-5 * (1.0 + std::abs(work)));
+  EXPECT_NEAR(energy(dynamics, r.state) - energy(dynamics, s0), work, 1e-5 * (1.0 + std::abs(work)));
 }
 
 TEST_P(Integrators, CountsAndObserves) {
   const Model model = build_model(pendulum());
-  Workspace<double> ws(model);
+  Dynamics<double> dynamics(model);
   long calls = 0;
-  Plant plant(ws, [&](double, const auto&, const auto&, Eigen::Ref<VectorXd> tau) {
+  Plant plant(dynamics, [&](double, const auto&, const auto&, Eigen::Ref<VectorXd> tau) {
     ++calls;
     tau.setZero();
   });
@@ -260,26 +260,26 @@ TEST_P(Integrators, CountsAndObserves) {
     times.push_back(s.t);
     return true;
   };
-  Result r = simulate(ws, plant, s0, o, note);
+  Result r = simulate(dynamics, plant, s0, o, note);
   EXPECT_EQ(r.evaluations, calls);
   EXPECT_EQ(times, (std::vector<double>{0.0, 0.3, 0.6, 3 * 0.3, 1.0}));
 
   o.interval = 0.0;  // every step
   times.clear();
-  r = simulate(ws, plant, s0, o, note);
+  r = simulate(dynamics, plant, s0, o, note);
   EXPECT_EQ(times.size(), static_cast<std::size_t>(r.steps) + 1);
   EXPECT_TRUE(std::is_sorted(times.begin(), times.end()));
   EXPECT_EQ(times.back(), 1.0);
 
   o.interval = 0.1;  // round-off must not leave an eleventh interval
   times.clear();
-  (void)simulate(ws, plant, s0, o, note);
+  (void)simulate(dynamics, plant, s0, o, note);
   EXPECT_EQ(times.size(), 11U);
 
-  r = simulate(ws, plant, s0, o, [](const State& s) { return s.t < 0.45; });
+  r = simulate(dynamics, plant, s0, o, [](const State& s) { return s.t < 0.45; });
   EXPECT_EQ(r.status, Status::ok);
   EXPECT_EQ(r.state.t, 0.5);
-  r = simulate(ws, plant, s0, o, [](const State&) { return false; });
+  r = simulate(dynamics, plant, s0, o, [](const State&) { return false; });
   EXPECT_EQ(r.steps, 0);
 }
 
@@ -288,17 +288,17 @@ TEST_P(Integrators, FailuresEndTheSimulationWithTheirStatus) {
   support::Random random(5);
   RobotDescription robot = pendulum();
   const Model model = build_model(robot);
-  Workspace<double> ws(model);
-  Plant plant(ws, NoEffort{});
+  Dynamics<double> dynamics(model);
+  Plant plant(dynamics, NoEffort{});
   const State s0 = start(model, VectorXd::Ones(1), VectorXd::Zero(1));
   const auto run = [&](const simulation::Acceleration& f, const Options& o) {
-    return simulate(ws, f, s0, o);
+    return simulate(dynamics, f, s0, o);
   };
   const Options good = options(1e-6, 1.0);
 
   robot.links[1].inertial = Inertial{};
   const Model massless = build_model(robot);
-  Workspace<double> ws0(massless);
+  Dynamics<double> ws0(massless);
   EXPECT_EQ(simulate(ws0, Plant(ws0, NoEffort{}), s0, good).status, Status::singular);
 
   const auto blow_up = [](double t, const auto&, const auto&, Eigen::Ref<VectorXd> a) {
@@ -317,7 +317,7 @@ TEST_P(Integrators, FailuresEndTheSimulationWithTheirStatus) {
     a[0] = v[0] * v[0];
     return Status::ok;
   };
-  const Result pole = simulate(ws, square, fast, options(1e-9, 2.0));
+  const Result pole = simulate(dynamics, square, fast, options(1e-9, 2.0));
   EXPECT_NE(pole.status, Status::ok);
   EXPECT_NEAR(pole.state.t, 1.0, 1e-3);
 
@@ -333,10 +333,10 @@ TEST_P(Integrators, FailuresEndTheSimulationWithTheirStatus) {
   EXPECT_EQ(run(plant, backwards).status, Status::out_of_range);
   State wrong = s0;
   wrong.v.resize(2);
-  EXPECT_EQ(simulate(ws, plant, wrong, good).status, Status::wrong_size);
+  EXPECT_EQ(simulate(dynamics, plant, wrong, good).status, Status::wrong_size);
   wrong = s0;
   wrong.q[0] = NAN;
-  EXPECT_EQ(simulate(ws, plant, wrong, good).status, Status::not_finite);
+  EXPECT_EQ(simulate(dynamics, plant, wrong, good).status, Status::not_finite);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Integrators, testing::ValuesIn(simulation::all_integrators),
@@ -355,7 +355,7 @@ TEST(Methods, LeadToTheSameMotion) {
   kinds.branching = 0.3;
   kinds.prismatic = 0.2;
   const Model model = build_model(random.robot(kinds));
-  Workspace<double> ws(model);
+  Dynamics<double> dynamics(model);
   const State s0 = start(model, random.configuration(model), random.vector_x(model.nv, 1.0));
   Options o;
   o.absolute_tolerance = o.relative_tolerance = 1e-10;
@@ -363,8 +363,9 @@ TEST(Methods, LeadToTheSameMotion) {
   std::optional<VectorXd> first;
   for (const Method m :
        {Method::articulated_body, Method::udut, Method::gibbs_appell, Method::cholesky}) {
-    Plant plant(ws, algorithms(ws, m).forward_dynamics, NoEffort{});
-    const Result r = simulate(ws, plant, s0, o);
+    dynamics.use(m);
+    Plant plant(dynamics, NoEffort{});
+    const Result r = simulate(dynamics, plant, s0, o);
     ASSERT_EQ(r.status, Status::ok);
     if (!first) first = r.state.q;
     EXPECT_LT((r.state.q - *first).norm(), 1e-6) << to_string(m);
@@ -395,19 +396,19 @@ TEST_P(FixedSteps, ConvergeWithTheirOrder) {
     ModelOptions floating;
     floating.floating_base = seed == 3;
     const Model model = build_model(random.robot(kinds), floating);
-    Workspace<double> ws(model);
+    Dynamics<double> dynamics(model);
     const VectorXd wave = random.vector_x(model.nv, 1.0);
-    Plant plant(ws, [&](double t, const auto&, const auto&, Eigen::Ref<VectorXd> tau) {
+    Plant plant(dynamics, [&](double t, const auto&, const auto&, Eigen::Ref<VectorXd> tau) {
       tau = wave * std::cos(3.0 * t);
     });
     const State s0 = start(model, random.configuration(model), random.vector_x(model.nv, 0.5));
     Options exact;
     exact.absolute_tolerance = exact.relative_tolerance = 1e-13;
     exact.duration = 0.2;
-    const Result reference = simulate(ws, plant, s0, exact);
+    const Result reference = simulate(dynamics, plant, s0, exact);
     ASSERT_EQ(reference.status, Status::ok);
     const auto error = [&](int steps) {
-      simulation::FixedStep<double> stepper(ws);
+      simulation::FixedStep<double> stepper(dynamics);
       VectorXd q = s0.q;
       VectorXd v = s0.v;
       const double dt = exact.duration / steps;
@@ -426,18 +427,18 @@ TEST_P(FixedSteps, ConvergeWithTheirOrder) {
 
 TEST_P(FixedSteps, DriftOfTheEnergyHasTheirOrder) {
   const Model model = build_model(pendulum());
-  Workspace<double> ws(model);
-  Plant plant(ws, NoEffort{});
+  Dynamics<double> dynamics(model);
+  Plant plant(dynamics, NoEffort{});
   const State s0 = start(model, VectorXd::Constant(1, 2.0), VectorXd::Zero(1));
-  const double E0 = energy(ws, s0);
+  const double E0 = energy(dynamics, s0);
   const auto drift = [&](int steps) {  // the largest over a quarter of a period
-    simulation::FixedStep<double> stepper(ws);
+    simulation::FixedStep<double> stepper(dynamics);
     State s = s0;
     double worst = 0.0;
     const double dt = 0.5 / steps;
     for (int i = 0; i < steps; ++i) {
       EXPECT_EQ(step(GetParam(), stepper, plant, i * dt, dt, s.q, s.v), Status::ok);
-      worst = std::max(worst, std::abs(energy(ws, s) - E0));
+      worst = std::max(worst, std::abs(energy(dynamics, s) - E0));
     }
     return worst;
   };
@@ -447,8 +448,8 @@ TEST_P(FixedSteps, DriftOfTheEnergyHasTheirOrder) {
 
 TEST_P(FixedSteps, FailuresLeaveTheStateAlone) {
   const Model model = build_model(pendulum());
-  Workspace<double> ws(model);
-  simulation::FixedStep<double> stepper(ws);
+  Dynamics<double> dynamics(model);
+  simulation::FixedStep<double> stepper(dynamics);
   VectorXd q = VectorXd::Ones(1);
   VectorXd v = VectorXd::Ones(1);
   int good = 0;
@@ -465,7 +466,7 @@ TEST_P(FixedSteps, FailuresLeaveTheStateAlone) {
     return Status::ok;
   };
   EXPECT_EQ(step(GetParam(), stepper, infinite, 0.0, 0.1, q, v), Status::not_finite);
-  Plant plant(ws, NoEffort{});
+  Plant plant(dynamics, NoEffort{});
   EXPECT_EQ(step(GetParam(), stepper, plant, 0.0, double(NAN), q, v), Status::not_finite);
   EXPECT_EQ(q[0], 1.0);
   EXPECT_EQ(v[0], 1.0);
@@ -476,9 +477,9 @@ TEST_P(FixedSteps, FailuresLeaveTheStateAlone) {
 
 TEST_P(FixedSteps, WorkInSinglePrecision) {
   const Model model = build_model(pendulum());
-  Workspace<float> ws(model);
-  simulation::FixedStep<float> stepper(ws);
-  Plant plant(ws, NoEffort{});
+  Dynamics<float> dynamics(model);
+  simulation::FixedStep<float> stepper(dynamics);
+  Plant plant(dynamics, NoEffort{});
   Eigen::VectorXf q = Eigen::VectorXf::Constant(1, 0.01F);
   Eigen::VectorXf v = Eigen::VectorXf::Zero(1);
   for (int i = 0; i < 1000; ++i)
@@ -492,17 +493,17 @@ INSTANTIATE_TEST_SUITE_P(All, FixedSteps,
 
 TEST(SemiImplicitEuler, KeepsTheEnergyBoundedOverLongTimes) {
   const Model model = build_model(pendulum());
-  Workspace<double> ws(model);
-  simulation::FixedStep<double> stepper(ws);
-  Plant plant(ws, NoEffort{});
+  Dynamics<double> dynamics(model);
+  simulation::FixedStep<double> stepper(dynamics);
+  Plant plant(dynamics, NoEffort{});
   State s = start(model, VectorXd::Constant(1, 1.0), VectorXd::Zero(1));
-  const double E0 = energy(ws, s);
+  const double E0 = energy(dynamics, s);
   double early = 0.0;
   double late = 0.0;
   for (int i = 0; i < 200000; ++i) {
     ASSERT_EQ(stepper.semi_implicit_euler(plant, 0.0, 1e-3, s.q, s.v), Status::ok);
     double& worst = i < 2000 ? early : late;
-    worst = std::max(worst, std::abs(energy(ws, s) - E0));
+    worst = std::max(worst, std::abs(energy(dynamics, s) - E0));
   }
   EXPECT_LT(late, 1.05 * early);
 }
@@ -537,15 +538,15 @@ TEST(JointFriction, ViscousPendulumDecaysAsTheClosedFormSays) {
   ModelOptions weightless;
   weightless.gravity = Vector3d::Zero();
   const Model model = build_model(robot, weightless);
-  Workspace<double> ws(model);
+  Dynamics<double> dynamics(model);
   const Friction<double> friction(model);
-  Plant plant(ws, NoEffort{});
+  Plant plant(dynamics, NoEffort{});
   plant.set_friction(&friction);
   Options o;
   o.absolute_tolerance = o.relative_tolerance = 1e-10;
   o.duration = 3.0;
   const Result r =
-      simulate(ws, plant, start(model, VectorXd::Zero(1), VectorXd::Constant(1, 4.0)), o);
+      simulate(dynamics, plant, start(model, VectorXd::Zero(1), VectorXd::Constant(1, 4.0)), o);
   EXPECT_NEAR(r.state.v[0], 4.0 * std::exp(-0.2 / (2.0 * 0.25) * 3.0), 1e-8);
 }
 

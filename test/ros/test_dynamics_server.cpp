@@ -17,7 +17,7 @@
 
 #include "dynamics_core/batch.hpp"
 #include "dynamics_core/load.hpp"
-#include "dynamics_core/methods.hpp"
+#include "dynamics_core/families.hpp"
 #include "dynamics_core/regressor.hpp"
 #include "realtime_dynamics/dynamics_server.hpp"
 #include "realtime_dynamics/srv/compute_forward_dynamics.hpp"

@@ -12,7 +12,7 @@
 
 #include "controller_rig.hpp"
 #include "dynamics_core/load.hpp"
-#include "dynamics_core/methods.hpp"
+#include "dynamics_core/families.hpp"
 
 namespace {
 
@@ -32,9 +32,9 @@ const VectorXd zero = VectorXd::Zero(7);
 /// Inverse dynamics of the panda as the core has it, without friction.
 VectorXd inverse_dynamics(const VectorXd& q, const VectorXd& v, const VectorXd& a) {
   const auto model = dynamics_core::load_urdf_string(robot_urdf("panda"));
-  dynamics_core::Workspace<double> ws(model);
+  dynamics_core::Dynamics<double> robot(model);
   VectorXd tau(7);
-  EXPECT_EQ(dynamics_core::newton_euler::inverse_dynamics<double>(ws, q, v, a, tau),
+  EXPECT_EQ(robot.families().newton_euler.inverse_dynamics(q, v, a, tau),
             dynamics_core::Status::ok);
   return tau;
 }
@@ -416,12 +416,12 @@ class Payload : public testing::Test {
 
   static VectorXd loaded_weight(double mass) {
     const auto model = dynamics_core::load_urdf_string(robot_urdf("panda"));
-    dynamics_core::Workspace<double> ws(model);
-    const auto s = ws.set_payload(model.find_link("panda_link8"),
+    dynamics_core::Dynamics<double> robot(model);
+    const auto s = robot.set_payload(model.find_link("panda_link8"),
                                   {mass, {0.0, 0.0, 0.1}, {0.01, 0.0, 0.0, 0.01, 0.0, 0.01}});
     EXPECT_EQ(s, dynamics_core::Status::ok);
     VectorXd tau(7);
-    EXPECT_EQ(dynamics_core::newton_euler::gravity<double>(ws, panda_ready(), tau),
+    EXPECT_EQ(robot.families().newton_euler.gravity(panda_ready(), tau),
               dynamics_core::Status::ok);
     return tau;
   }

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "dynamics_core/loops.hpp"
-#include "dynamics_core/methods.hpp"
+#include "dynamics_core/families.hpp"
 #include "dynamics_core/regressor.hpp"
 #include "dynamics_core/simulation.hpp"
 #include "dynamics_core/trajectory.hpp"
@@ -26,7 +26,7 @@ template <class S>
 struct Bench {
   explicit Bench(const Model& m, support::Random& random)
       : model(m),
-        ws(m),
+        dynamics(m),
         q(random.configuration(m).cast<S>()),
         v(random.vector_x(m.nv, 1.0).cast<S>()),
         a(random.vector_x(m.nv, 1.0).cast<S>()),
@@ -35,14 +35,14 @@ struct Bench {
         M(m.nv, m.nv),
         J(6, m.nv),
         Jc(3, m.nv),
-        Y(m.nv, regressor::columns(ws)),
-        pi(regressor::columns(ws)),
-        step(ws),
+        Y(m.nv, dynamics.regressor().columns()),
+        pi(dynamics.regressor().columns()),
+        step(dynamics),
         bad(m.nq) {
     bad.setConstant(std::numeric_limits<S>::quiet_NaN());
   }
   const Model& model;
-  Workspace<S> ws;
+  Dynamics<S> dynamics;
   VectorX<S> q, v, a, out, q_out;
   MatrixX<S> M, J, Jc, Y;
   VectorX<S> pi;
@@ -61,37 +61,39 @@ std::vector<Case<S>> cases() {
   std::vector<Case<S>> list;
   for (const Method method : all_methods) {
     const std::string family = to_string(method);
-    const auto pick = [method](Bench<S>& b) { return algorithms<S>(b.ws, method); };
+    const auto pick = [method](Bench<S>& b) {
+      b.dynamics.use(method);
+      return &b.dynamics; };
     list.push_back({family + " inverse_dynamics", [pick](Bench<S>& b, const VectorX<S>& q) {
-                      return pick(b).inverse_dynamics(b.ws, q, b.v, b.a, b.out);
+                      return pick(b)->inverse_dynamics(q, b.v, b.a, b.out);
                     }});
     list.push_back({family + " bias", [pick](Bench<S>& b, const VectorX<S>& q) {
-                      return pick(b).bias(b.ws, q, b.v, b.out);
+                      return pick(b)->bias(q, b.v, b.out);
                     }});
     list.push_back({family + " gravity", [pick](Bench<S>& b, const VectorX<S>& q) {
-                      return pick(b).gravity(b.ws, q, b.out);
+                      return pick(b)->gravity(q, b.out);
                     }});
     list.push_back({family + " mass_matrix", [pick](Bench<S>& b, const VectorX<S>& q) {
-                      return pick(b).mass_matrix(b.ws, q, b.M);
+                      return pick(b)->mass_matrix(q, b.M);
                     }});
     list.push_back({family + " coriolis", [pick](Bench<S>& b, const VectorX<S>& q) {
-                      return pick(b).coriolis(b.ws, q, b.v, b.M);
+                      return pick(b)->coriolis(q, b.v, b.M);
                     }});
     list.push_back({family + " forward_dynamics", [pick](Bench<S>& b, const VectorX<S>& q) {
-                      return pick(b).forward_dynamics(b.ws, q, b.v, b.a, b.out);
+                      return pick(b)->forward_dynamics(q, b.v, b.a, b.out);
                     }});
     list.push_back({family + " inverse_mass_matrix", [pick](Bench<S>& b, const VectorX<S>& q) {
-                      return pick(b).inverse_mass_matrix(b.ws, q, b.M);
+                      return pick(b)->inverse_mass_matrix(q, b.M);
                     }});
   }
   list.push_back({"coriolis_christoffel", [](Bench<S>& b, const VectorX<S>& q) {
-                    return denoc::coriolis_christoffel<S>(b.ws, q, b.v, b.M);
+                    return b.dynamics.families().denoc.coriolis_christoffel(q, b.v, b.M);
                   }});
   list.push_back({"udut factors and solve", [](Bench<S>& b, const VectorX<S>& q) {
-                    if (const Status s = udut::factorize<S>(b.ws, q); s != Status::ok) return s;
-                    if (const Status s = udut::factors<S>(b.ws, b.M, b.out); s != Status::ok)
+                    if (const Status s = b.dynamics.families().udut.factorize(q); s != Status::ok) return s;
+                    if (const Status s = b.dynamics.families().udut.factors(b.M, b.out); s != Status::ok)
                       return s;
-                    return udut::solve<S>(b.ws, b.a, b.out);
+                    return b.dynamics.families().udut.solve(b.a, b.out);
                   }});
   list.push_back(
       {"kinematics", [](Bench<S>& b, const VectorX<S>& q) {
@@ -99,42 +101,42 @@ std::vector<Case<S>> cases() {
          Pose<S> X;
          Vec3<S> u;
          Motion<S> V;
-         if (const Status s = kinematics::update<S>(b.ws, q, b.v); s != Status::ok) return s;
-         if (const Status s = kinematics::pose<S>(b.ws, link, X); s != Status::ok) return s;
-         if (const Status s = kinematics::velocity<S>(b.ws, link, V); s != Status::ok) return s;
-         if (const Status s = kinematics::jacobian<S>(b.ws, link, b.J); s != Status::ok) return s;
-         if (const Status s = kinematics::jacobian_rate<S>(b.ws, link, b.J); s != Status::ok)
+         if (const Status s = b.dynamics.kinematics().update(q, b.v); s != Status::ok) return s;
+         if (const Status s = b.dynamics.kinematics().pose(link, X); s != Status::ok) return s;
+         if (const Status s = b.dynamics.kinematics().velocity(link, V); s != Status::ok) return s;
+         if (const Status s = b.dynamics.kinematics().jacobian(link, b.J); s != Status::ok) return s;
+         if (const Status s = b.dynamics.kinematics().jacobian_rate(link, b.J); s != Status::ok)
            return s;
-         if (const Status s = kinematics::centre_of_mass<S>(b.ws, u); s != Status::ok) return s;
-         if (const Status s = kinematics::centre_of_mass_velocity<S>(b.ws, u); s != Status::ok)
+         if (const Status s = b.dynamics.kinematics().centre_of_mass(u); s != Status::ok) return s;
+         if (const Status s = b.dynamics.kinematics().centre_of_mass_velocity(u); s != Status::ok)
            return s;
-         if (const Status s = kinematics::centre_of_mass_jacobian<S>(b.ws, b.Jc); s != Status::ok)
+         if (const Status s = b.dynamics.kinematics().centre_of_mass_jacobian(b.Jc); s != Status::ok)
            return s;
-         (void)kinematics::energy<S>(b.ws);
-         if (const Status s = kinematics::configuration_rate<S>(b.ws, q, b.v, b.q_out);
+         (void)b.dynamics.kinematics().energy();
+         if (const Status s = b.dynamics.kinematics().configuration_rate(q, b.v, b.q_out);
              s != Status::ok)
            return s;
-         return kinematics::integrate<S>(b.ws, q, b.v, S(0.01), b.q_out);
+         return b.dynamics.kinematics().integrate(q, b.v, S(0.01), b.q_out);
        }});
   list.push_back({"operational_space", [](Bench<S>& b, const VectorX<S>& q) {
                     const int link = static_cast<int>(b.model.links.size()) - 1;
-                    const operational_space::Task<S> task{link, Vec3<S>(S(0.1), S(0), S(0))};
-                    if (const Status s = operational_space::update<S>(b.ws, q, b.v, task);
+                    const Task<S> task{link, Vec3<S>(S(0.1), S(0), S(0))};
+                    if (const Status s = b.dynamics.operational_space().update(q, b.v, task);
                         s != Status::ok)
                       return s;
-                    return operational_space::null_space_projector<S>(b.ws, b.M);
+                    return b.dynamics.operational_space().null_space_projector(b.M);
                   }});
   list.push_back({"regressor", [](Bench<S>& b, const VectorX<S>& q) {
-                    if (const Status s = regressor::parameters<S>(b.ws, b.pi); s != Status::ok)
+                    if (const Status s = b.dynamics.regressor().parameters(b.pi); s != Status::ok)
                       return s;
-                    return regressor::matrix<S>(b.ws, q, b.v, b.a, b.Y);
+                    return b.dynamics.regressor().matrix(q, b.v, b.a, b.Y);
                   }});
   list.push_back({"fixed steps", [](Bench<S>& b, const VectorX<S>& q) {
                     const auto move = [&b](const S&, VectorIn<S> at, VectorIn<S> v,
                                            VectorOut<S> a) noexcept {
-                      return default_algorithms<S>(b.ws).forward_dynamics(b.ws, at, v, b.a, a);
+                      return b.dynamics.forward_dynamics(at, v, b.a, a);
                     };
-                    if (q.size() != b.ws.nq()) return Status::wrong_size;
+                    if (q.size() != b.dynamics.nq()) return Status::wrong_size;
                     b.q_out = q;
                     b.out = b.v;
                     const Status s = b.step.runge_kutta4(move, S(0), S(0.001), b.q_out, b.out);
@@ -144,12 +146,12 @@ std::vector<Case<S>> cases() {
   list.push_back(
       {"payload, gravity and outer forces", [](Bench<S>& b, const VectorX<S>& q) {
          const int link = static_cast<int>(b.model.links.size()) - 1;
-         b.ws.clear_external_forces();
-         if (const Status s = b.ws.set_gravity(Vec3<S>(q[0], S(0), S(-9.81))); s != Status::ok)
+         b.dynamics.clear_external_forces();
+         if (const Status s = b.dynamics.set_gravity(Vec3<S>(q[0], S(0), S(-9.81))); s != Status::ok)
            return s;
          const Payload<S> load = {S(1), Vec3<S>(q[0], S(0), S(0)), Symmetric3<S>::zero()};
-         if (const Status s = b.ws.set_payload(link, load); s != Status::ok) return s;
-         return b.ws.add_external_force(link, {Vec3<S>::Ones(), Vec3<S>::Ones()});
+         if (const Status s = b.dynamics.set_payload(link, load); s != Status::ok) return s;
+         return b.dynamics.add_external_force(link, {Vec3<S>::Ones(), Vec3<S>::Ones()});
        }});
   return list;
 }
@@ -212,10 +214,10 @@ TEST(NoAllocation, SingularMassMatrix) {
   const Model model = build_model(robot);
   Bench<double> bench(model, random);
   for (const Method method : all_methods) {
-    const Algorithms<double> use = algorithms(bench.ws, method);
+    bench.dynamics.use(method);
     const support::AllocationGuard guard;
-    const Status status = use.forward_dynamics(bench.ws, bench.q, bench.v, bench.a, bench.out);
-    const Status inverse = use.inverse_mass_matrix(bench.ws, bench.q, bench.M);
+    const Status status = bench.dynamics.forward_dynamics(bench.q, bench.v, bench.a, bench.out);
+    const Status inverse = bench.dynamics.inverse_mass_matrix(bench.q, bench.M);
     EXPECT_EQ(guard.count(), 0) << to_string(method);
     EXPECT_EQ(status, Status::singular) << to_string(method);
     EXPECT_EQ(inverse, Status::singular) << to_string(method);
@@ -234,7 +236,7 @@ TEST(NoAllocation, ClosedLoops) {
   ball.link_a = 0;
   ball.link_b = static_cast<int>(model.links.size()) - 1;
   Bench<double> bench(model, random);
-  Loops<double> set(bench.ws.tree, model, {ball});
+  Loops<double> set(bench.dynamics.tree(), model, {ball});
   Eigen::VectorXd lambda(set.rows());
   const support::AllocationGuard guard;
   const Status one = set.bordered(bench.q, bench.v, bench.a, bench.out, lambda);

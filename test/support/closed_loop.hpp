@@ -29,11 +29,11 @@ inline dynamics_core::RobotDescription random_arm(unsigned seed, int joints = 7,
 class SimulatedRobot {
  public:
   explicit SimulatedRobot(const dynamics_core::Model& model)
-      : ws(model),
+      : dynamics(model),
         q(model.neutral()),
         v(Eigen::VectorXd::Zero(model.nv)),
         friction_(model),
-        step_(ws) {}
+        step_(dynamics) {}
   SimulatedRobot(const SimulatedRobot&) = delete;
   SimulatedRobot& operator=(const SimulatedRobot&) = delete;
 
@@ -42,12 +42,12 @@ class SimulatedRobot {
   void move(const Eigen::VectorXd& effort, double dt) {
     using dynamics_core::Status;
     const auto hold = [&effort](double, const auto&, const auto&, auto&& tau) { tau = effort; };
-    dynamics_core::simulation::Plant<double, decltype(hold)> plant(ws, hold);
+    dynamics_core::simulation::Plant<double, decltype(hold)> plant(dynamics, hold);
     if (rubs_) plant.set_friction(&friction_);
     ASSERT_EQ(step_.runge_kutta4(plant, 0.0, dt, q, v), Status::ok);
   }
 
-  dynamics_core::Workspace<double> ws;
+  dynamics_core::Dynamics<double> dynamics;
   Eigen::VectorXd q, v;
 
  private:

@@ -16,7 +16,7 @@ namespace support {
 using dynamics_core::Method;
 using dynamics_core::Model;
 using dynamics_core::Status;
-using dynamics_core::Workspace;
+using dynamics_core::Dynamics;
 using dynamics_core::simulation::Options;
 using dynamics_core::simulation::Result;
 using dynamics_core::simulation::State;
@@ -43,10 +43,10 @@ struct Experiment {
     return q;
   }
   /// The efforts that the path takes, by Newton and Euler.
-  void efforts(Workspace<double>& ws, double t, Eigen::Ref<VectorXd> tau) const {
+  void efforts(Dynamics<double>& dynamics, double t, Eigen::Ref<VectorXd> tau) const {
     VectorXd q(start.size()), v(start.size()), a(start.size());
     require(path.evaluate(t, q, v, a));
-    require(dynamics_core::newton_euler::inverse_dynamics<double>(ws, q, v, a, tau));
+    require(dynamics.families().newton_euler.inverse_dynamics(q, v, a, tau));
   }
   [[nodiscard]] State at_rest() const { return {0.0, start, VectorXd::Zero(model.nv)}; }
 
@@ -115,19 +115,20 @@ struct Forced {
 /// open loop, so that every error grows as the motion is unstable.
 inline Forced forced_simulation(const Experiment& experiment, Options options,
                                 Method method = Method::udut) {
-  Workspace<double> ws(experiment.model);
-  Workspace<double> planner(experiment.model);
+  Dynamics<double> dynamics(experiment.model);
+  Dynamics<double> planner(experiment.model);
   const auto effort = [&](double t, const auto&, const auto&, Eigen::Ref<VectorXd> tau) {
     experiment.efforts(planner, t, tau);
   };
-  dynamics_core::simulation::Plant plant(ws, dynamics_core::algorithms(ws, method).forward_dynamics,
+  dynamics.use(method);
+  dynamics_core::simulation::Plant plant(dynamics,
                                          effort);
   options.duration = Experiment::duration;
   Crossing hundredth(std::log(0.01));  // errors grow as exponentials
   Crossing tenth(std::log(0.1));
   double worst = 0.0;
   Forced out;
-  out.result = simulate(ws, plant, experiment.at_rest(), options, [&](const State& s) {
+  out.result = simulate(dynamics, plant, experiment.at_rest(), options, [&](const State& s) {
     const double error = (s.q - experiment.desired(s.t)).cwiseAbs().maxCoeff();
     worst = std::max(worst, error);
     hundredth.sample(s.t, std::log(error + 1e-300));
@@ -151,23 +152,24 @@ struct FreeFall {
 inline FreeFall stanford_free_fall(const Experiment& experiment, const Options& options,
                                    double coriolis = 1.0, Method method = Method::udut) {
   using namespace dynamics_core;
-  Workspace<double> ws(experiment.model);
+  Dynamics<double> dynamics(experiment.model);
   VectorXd all(6), rest(6), slide(6), gravity(6);
   const auto missing = [&](double, const auto& q, const auto& v, Eigen::Ref<VectorXd> tau) {
     VectorXd part = v;
-    require(newton_euler::bias<double>(ws, q, part, all));
+    require(dynamics.families().newton_euler.bias(q, part, all));
     part[2] = 0.0;
-    require(newton_euler::bias<double>(ws, q, part, rest));
+    require(dynamics.families().newton_euler.bias(q, part, rest));
     part = v - part;
-    require(newton_euler::bias<double>(ws, q, part, slide));
-    require(newton_euler::gravity<double>(ws, q, gravity));
+    require(dynamics.families().newton_euler.bias(q, part, slide));
+    require(dynamics.families().newton_euler.gravity(q, gravity));
     tau = (1.0 - coriolis) * ((all - gravity) - (rest - gravity) - (slide - gravity));
   };
-  simulation::Plant plant(ws, algorithms(ws, method).forward_dynamics, missing);
+  dynamics.use(method);
+  simulation::Plant plant(dynamics, missing);
   Crossing zero(0.0);
   FreeFall out;
   out.slide_there = std::nan("");
-  out.result = simulate(ws, plant, experiment.at_rest(), options, [&](const State& s) {
+  out.result = simulate(dynamics, plant, experiment.at_rest(), options, [&](const State& s) {
     const bool before = zero.happened();
     zero.sample(s.t, s.q[1]);
     if (!before && zero.happened()) out.slide_there = s.q[2];
@@ -188,20 +190,21 @@ struct PumaFall {
 inline PumaFall puma_free_fall(const Experiment& experiment, const Options& options,
                                Method method = Method::udut) {
   using namespace dynamics_core;
-  Workspace<double> ws(experiment.model);
-  Workspace<double> observer(experiment.model);
+  Dynamics<double> dynamics(experiment.model);
+  Dynamics<double> observer(experiment.model);
   const auto energy = [&observer](const State& s) {
-    require(kinematics::update<double>(observer, s.q, s.v));
-    const auto E = kinematics::energy(observer);
+    require(observer.kinematics().update(s.q, s.v));
+    const auto E = observer.kinematics().energy();
     return E.kinetic + E.potential;
   };
   const double before = energy(experiment.at_rest());
-  simulation::Plant plant(ws, algorithms(ws, method).forward_dynamics, simulation::NoEffort{});
+  dynamics.use(method);
+  simulation::Plant plant(dynamics, simulation::NoEffort{});
   PumaFall out;
   out.turns_back = std::nan("");
   out.farthest = out.energy = 0.0;
   State last = experiment.at_rest();
-  out.result = simulate(ws, plant, experiment.at_rest(), options, [&](const State& s) {
+  out.result = simulate(dynamics, plant, experiment.at_rest(), options, [&](const State& s) {
     out.energy = std::max(out.energy, std::abs(energy(s) - before));
     if (std::isnan(out.turns_back) && s.q[1] < last.q[1]) out.turns_back = last.t;
     if (std::isnan(out.turns_back)) out.farthest = s.q[1];
@@ -217,7 +220,7 @@ inline PumaFall puma_free_fall(const Experiment& experiment, const Options& opti
 /// by inverse kinematics.
 class StraightLine {
  public:
-  StraightLine(const Model& model, int link) : ws_(model), link_(link), J_(6, 6) {
+  StraightLine(const Model& model, int link) : dynamics_(model), link_(link), J_(6, 6) {
     using Eigen::AngleAxisd;
     using Eigen::Vector3d;
     attitude_ = (AngleAxisd(0.0, Vector3d::UnitZ()) * AngleAxisd(M_PI / 2, Vector3d::UnitY()) *
@@ -240,9 +243,9 @@ class StraightLine {
     q = guess_;
     Pose<double> X;
     for (int i = 0;; ++i) {
-      require(kinematics::update<double>(ws_, q));
-      require(kinematics::pose(ws_, link_, X));
-      require(kinematics::jacobian<double>(ws_, link_, J_));
+      require(dynamics_.kinematics().update(q));
+      require(dynamics_.kinematics().pose(link_, X));
+      require(dynamics_.kinematics().jacobian(link_, J_));
       const Eigen::AngleAxisd turn(Eigen::Matrix3d(attitude_ * X.R.transpose()));
       VectorXd error(6);
       error << turn.angle() * turn.axis(), point(t) - X.p;
@@ -254,9 +257,9 @@ class StraightLine {
     VectorXd rate = VectorXd::Zero(6);
     rate.tail<3>() = way() / duration;
     v = solver.solve(rate);
-    require(kinematics::update<double>(ws_, q, v));
+    require(dynamics_.kinematics().update(q, v));
     Motion<double> bias;
-    require(kinematics::bias_acceleration(ws_, link_, bias));
+    require(dynamics_.kinematics().bias_acceleration(link_, bias));
     VectorXd b(6);
     b << bias.w, bias.v;
     a = solver.solve(-b);
@@ -265,7 +268,7 @@ class StraightLine {
  private:
   [[nodiscard]] Eigen::Vector3d way() const { return to_ - from_; }
 
-  Workspace<double> ws_;
+  Dynamics<double> dynamics_;
   int link_;
   Eigen::MatrixXd J_;
   Eigen::Matrix3d attitude_;
@@ -291,25 +294,26 @@ struct LineSimulation {
 inline LineSimulation line_simulation(const Model& model, Options options, Method method) {
   using namespace dynamics_core;
   StraightLine line(model, model.find_link("link6"));
-  Workspace<double> ws(model);
-  Workspace<double> planner(model);
+  Dynamics<double> dynamics(model);
+  Dynamics<double> planner(model);
   VectorXd q(6), v(6), a(6), tau(6), a_simulated(6);
   const auto effort = [&](double t, const auto&, const auto&, Eigen::Ref<VectorXd> out) {
     line.evaluate(t, q, v, a);
-    require(newton_euler::inverse_dynamics<double>(planner, q, v, a, out));
+    require(planner.families().newton_euler.inverse_dynamics(q, v, a, out));
   };
-  simulation::Plant plant(ws, algorithms(ws, method).forward_dynamics, effort);
+  dynamics.use(method);
+  simulation::Plant plant(dynamics, effort);
   options.duration = StraightLine::duration;
   options.interval = 0.1;
   line.evaluate(0.0, q, v, a);
   LineSimulation out;
   out.q_error = out.v_error = out.a_error = VectorXd::Zero(6);
   int samples = 0;
-  Workspace<double> observer(model);
-  out.result = simulate(ws, plant, State{0.0, q, v}, options, [&](const State& s) {
+  Dynamics<double> observer(model);
+  out.result = simulate(dynamics, plant, State{0.0, q, v}, options, [&](const State& s) {
     line.evaluate(s.t, q, v, a);
-    require(newton_euler::inverse_dynamics<double>(planner, q, v, a, tau));
-    require(algorithms(observer, method).forward_dynamics(observer, s.q, s.v, tau, a_simulated));
+    require(planner.families().newton_euler.inverse_dynamics(q, v, a, tau));
+    require(with(observer, method).forward_dynamics(s.q, s.v, tau, a_simulated));
     out.q_error += (s.q - q).cwiseAbs();
     out.v_error += (s.v - v).cwiseAbs();
     out.a_error += (a_simulated - a).cwiseAbs();

@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <string>
 
-#include "dynamics_core/methods.hpp"
+#include "dynamics_core/families.hpp"
 #include "support/random_model.hpp"
 
 namespace support {
@@ -48,19 +48,27 @@ struct Tree {
 /// Forces on some links and a load on one, drawn from the seed.
 template <class S>
 void load_randomly(unsigned seed, const dynamics_core::Model& model,
-                   dynamics_core::Workspace<S>& ws) {
+                   dynamics_core::Dynamics<S>& dynamics) {
   using namespace dynamics_core;
   Random random(seed + 1000000);
   const auto vec = [&](double size) { return Vec3<S>(random.vector(size).cast<S>()); };
   const int last = static_cast<int>(model.links.size()) - 1;
   for (int k = 0; k < 3; ++k) {
     const Force<S> F = {vec(5.0), vec(10.0)};
-    ASSERT_EQ(ws.add_external_force(random.integer(0, last), F), Status::ok);
+    ASSERT_EQ(dynamics.add_external_force(random.integer(0, last), F), Status::ok);
   }
   const Payload<S> payload = {S(random.uniform(0.1, 3.0)),
                               vec(0.2),
                               {S(0.02), S(0.001), S(-0.002), S(0.03), S(0.003), S(0.025)}};
-  ASSERT_EQ(ws.set_payload(random.integer(0, last), payload), Status::ok);
+  ASSERT_EQ(dynamics.set_payload(random.integer(0, last), payload), Status::ok);
+}
+
+/// The robot, with the named family chosen.
+template <class S>
+[[nodiscard]] dynamics_core::Dynamics<S>& with(dynamics_core::Dynamics<S>& robot,
+                                               dynamics_core::Method method) noexcept {
+  robot.use(method);
+  return robot;
 }
 
 /// Every element within `tolerance` of the reference, relative to its largest element (or to 1).

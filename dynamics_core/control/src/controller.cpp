@@ -25,7 +25,7 @@ namespace {
 Controller::Controller(const Model& model, const Config& config)
     : config_(resolve(model, config)),
       n_(static_cast<Eigen::Index>(config_.joints.size())),
-      ws_(model),
+      robot_(model),
       scratch_(model.nv),
       wraps_(without_end_stops(model, config_)),
       limits_(config_.joints.size()),
@@ -132,7 +132,7 @@ State Controller::update(const Measurement& measurement, const Reference& refere
   if (referenced) reference_.update(reference, step, counts_);
   velocity_estimate_.advance(step);
   start_ramp_.advance(step);
-  const Status loaded = payload_ramp_.advance(step, ws_.tree);
+  const Status loaded = payload_ramp_.advance(step, robot_.tree);
 
   if (!usable(measurement)) return hold(Event::bad_measurement, command);
   take(measurement);
@@ -204,7 +204,7 @@ void Controller::write(Command& command) const noexcept {
 Status Controller::set_gravity(const Eigen::Vector3d& gravity) noexcept {
   if (!gravity.allFinite()) return Status::not_finite;
   config_.gravity = gravity;
-  return ws_.set_gravity(
+  return robot_.set_gravity(
       config_.hardware_compensates_gravity ? Eigen::Vector3d(Eigen::Vector3d::Zero()) : gravity);
 }
 
@@ -221,7 +221,7 @@ Status Controller::set_payload(int link, const Payload<double>& payload,
   if (const Status s = payload_ramp_.start(link, payload, active ? transition : 0.0);
       s != Status::ok)
     return s;
-  return active ? Status::ok : payload_ramp_.advance(0.0, ws_.tree);
+  return active ? Status::ok : payload_ramp_.advance(0.0, robot_.tree);
 }
 
 // --- The steps of a cycle ------------------------------------------------------------------------
@@ -321,7 +321,7 @@ void Controller::integrate(double step) noexcept {
 /// g(q)
 Status Controller::gravity_compensation() noexcept {
   put_position(q_);
-  const Status s = dynamics::gravity<double>(ws_, model_q_, model_effort_);
+  const Status s = robot_.gravity(model_q_, model_effort_);
   get_effort();
   return s;
 }
@@ -341,7 +341,7 @@ Status Controller::inverse_dynamics_at_reference() noexcept {
   put(reference_.velocity(), model_v_);
   put(reference_.acceleration(), model_a_);
   const Status s =
-      dynamics::inverse_dynamics<double>(ws_, model_q_, model_v_, model_a_, model_effort_);
+      robot_.inverse_dynamics(model_q_, model_v_, model_a_, model_effort_);
   get_effort();
   add_friction(reference_.velocity());
   return s;
@@ -357,7 +357,7 @@ Status Controller::computed_torque() noexcept {
   put(v_, model_v_);
   put(a_r_, model_a_);
   const Status s =
-      dynamics::inverse_dynamics<double>(ws_, model_q_, model_v_, model_a_, model_effort_);
+      robot_.inverse_dynamics(model_q_, model_v_, model_a_, model_effort_);
   get_effort();
   add_friction(reference_.velocity());
   return s;
@@ -375,7 +375,7 @@ Status Controller::passivity() noexcept {
   put(v_, model_v_);
   put(v_r_, model_v_r_);
   put(a_r_, model_a_);
-  const Status s = passivity_effort<double>(ws_, scratch_, model_q_, model_v_, model_v_r_, model_a_,
+  const Status s = passivity_effort<double>(robot_, scratch_, model_q_, model_v_, model_v_r_, model_a_,
                                             model_effort_);
   get_effort();
   add_friction(v_r_);

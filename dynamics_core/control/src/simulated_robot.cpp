@@ -5,8 +5,8 @@
 #include <limits>
 #include <string>
 
-#include "dynamics_core/methods.hpp"
 #include "dynamics_core/control/config.hpp"
+#include "dynamics_core/tree.hpp"
 
 namespace dynamics_core::control {
 
@@ -87,7 +87,7 @@ Model rescaled(const Model& model, const std::vector<double>& mass_factors,
 
 SimulatedRobot::SimulatedRobot(const Model& model, const Imperfections& imperfections,
                                const Mechanics& mechanics)
-    : ws_(model),
+    : robot_(model),
       loads_(model.links.size()),
       imperfections_(checked(model, imperfections)),
       mechanics_(checked(mechanics)),
@@ -104,8 +104,7 @@ SimulatedRobot::SimulatedRobot(const Model& model, const Imperfections& imperfec
       lower_(VectorXd::Constant(model.nv, -infinity)),
       upper_(-lower_),
       M_(Eigen::MatrixXd::Zero(model.nv, model.nv)),
-      forward_dynamics_(default_algorithms<double>(ws_).forward_dynamics),
-      stepper_(ws_),
+      stepper_(robot_),
       rotor_(model.joints.size()),
       limit_(imperfections_.effort_limits),
       drives_(model.joints.size()),
@@ -117,7 +116,7 @@ SimulatedRobot::SimulatedRobot(const Model& model, const Imperfections& imperfec
       random_(imperfections_.seed) {
   limit_.resize(model.joints.size(), infinity);
   for (std::size_t j = 0; j < rotor_.size(); ++j)
-    rotor_[j] = ws_.tree.rotor_inertia(static_cast<int>(j));
+    rotor_[j] = robot_.tree().rotor_inertia(static_cast<int>(j));
   if (!mechanics_.joint_stops) return;
   for (const JointInfo& joint : model.joints) {
     lower_[joint.v] = joint.limits.lower;
@@ -126,10 +125,10 @@ SimulatedRobot::SimulatedRobot(const Model& model, const Imperfections& imperfec
 }
 
 Status SimulatedRobot::start(const VectorXd& q, const VectorXd& v) noexcept {
-  if (const Status s = check_vector<double>(ws_.tree, v); s != Status::ok) return s;
-  if (const Status s = newton_euler::gravity<double>(ws_, q, plain_.effort); s != Status::ok)
+  if (const Status s = check_vector<double>(robot_.tree(), v); s != Status::ok) return s;
+  if (const Status s = robot_.gravity(q, plain_.effort); s != Status::ok)
     return s;
-  if (const Status s = composite_body::mass_matrix<double>(ws_, q, M_); s != Status::ok) return s;
+  if (const Status s = robot_.mass_matrix(q, M_); s != Status::ok) return s;
   q_ = target_ = q;
   v_ = v;
   a_.setZero();
@@ -146,7 +145,7 @@ Status SimulatedRobot::start(const VectorXd& q, const VectorXd& v) noexcept {
 }
 
 Status SimulatedRobot::cycle(const VectorXd& effort, double dt, int steps) noexcept {
-  if (const Status s = check_vector<double>(ws_.tree, effort); s != Status::ok) return s;
+  if (const Status s = check_vector<double>(robot_.tree(), effort); s != Status::ok) return s;
   plain_.effort = effort;
   return cycle(plain_, dt, steps);
 }
@@ -154,9 +153,9 @@ Status SimulatedRobot::cycle(const VectorXd& effort, double dt, int steps) noexc
 Status SimulatedRobot::cycle(const Setpoints& setpoints, double dt, int steps) noexcept {
   if (setpoints.drives.size() != drives_.size()) return Status::wrong_size;
   for (const VectorXd* x : {&setpoints.position, &setpoints.velocity, &setpoints.effort})
-    if (const Status s = check_vector<double>(ws_.tree, *x); s != Status::ok) return s;
+    if (const Status s = check_vector<double>(robot_.tree(), *x); s != Status::ok) return s;
   if (!(dt > 0.0) || steps < 1) return Status::out_of_range;
-  if (const Status s = loads_.advance(dt, ws_.tree); s != Status::ok) return s;
+  if (const Status s = loads_.advance(dt, robot_.tree()); s != Status::ok) return s;
   saturated_ = false;
   receive(setpoints);
   const double step = dt / steps;
@@ -247,11 +246,11 @@ Status SimulatedRobot::accelerate(double h) noexcept {
     const auto i = static_cast<Index>(j);
     const double slope = drives_[j].D + resistances_[j].D + h * (drives_[j].K + resistances_[j].K);
     left_[i] = drives_[j].push + resistances_[j].push - slope * v_[i];
-    beside = merged(beside, ws_.tree.set_rotor_inertia(static_cast<int>(j), rotor_[j] + h * slope));
+    beside = merged(beside, robot_.tree().set_rotor_inertia(static_cast<int>(j), rotor_[j] + h * slope));
   }
-  const Status s = forward_dynamics_(ws_, q_, v_, left_, a_);
+  const Status s = robot_.forward_dynamics(q_, v_, left_, a_);
   for (std::size_t j = 0; j < drives_.size(); ++j)
-    beside = merged(beside, ws_.tree.set_rotor_inertia(static_cast<int>(j), rotor_[j]));
+    beside = merged(beside, robot_.tree().set_rotor_inertia(static_cast<int>(j), rotor_[j]));
   return merged(beside, s);
 }
 

@@ -13,7 +13,7 @@
 
 #include "dynamics_core/joint_selection.hpp"
 #include "dynamics_core/model.hpp"
-#include "dynamics_core/methods.hpp"
+#include "dynamics_core/dynamics.hpp"
 
 namespace dynamics_core {
 

@@ -51,10 +51,11 @@ class Dynamics {
   explicit Dynamics(const Model& model);
   /// What the named family provides, and the best for the rest.
   Dynamics(const Model& model, Method method);
+  /// A robot of its own, with the same families, payloads, gravity and external forces.
+  Dynamics(const Dynamics& other);
+  Dynamics& operator=(const Dynamics&) = delete;
   Dynamics(Dynamics&&) noexcept;
   Dynamics& operator=(Dynamics&&) noexcept;
-  Dynamics(const Dynamics&) = delete;
-  Dynamics& operator=(const Dynamics&) = delete;
   ~Dynamics();
 
   [[nodiscard]] int nq() const noexcept;
@@ -113,8 +114,12 @@ class Dynamics {
   [[nodiscard]] const Kinematics<S>& kinematics() const noexcept;
   /// The dynamics that a task sees: operational_space.hpp
   [[nodiscard]] OperationalSpace<S>& operational_space() noexcept;
+  [[nodiscard]] const OperationalSpace<S>& operational_space() const noexcept;
   /// τ as a linear function of the inertial parameters: regressor.hpp
   [[nodiscard]] Regressor<S>& regressor() noexcept;
+  [[nodiscard]] const Regressor<S>& regressor() const noexcept;
+  /// Every family by itself, for those who compare them: families.hpp
+  [[nodiscard]] Families<S>& families() noexcept;
   /// What closed loops (loops.hpp) and further families are built on: tree.hpp
   [[nodiscard]] Tree<S>& tree() noexcept;
   [[nodiscard]] const Tree<S>& tree() const noexcept;

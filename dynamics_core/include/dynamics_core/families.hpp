@@ -199,6 +199,8 @@ Dynamics<S>::Dynamics(const Model& model, Method method) : Dynamics(model) {
   use(method);
 }
 template <class S>
+Dynamics<S>::Dynamics(const Dynamics& other) : parts_(std::make_unique<Parts>(*other.parts_)) {}
+template <class S>
 Dynamics<S>::Dynamics(Dynamics&&) noexcept = default;
 template <class S>
 Dynamics<S>& Dynamics<S>::operator=(Dynamics&&) noexcept = default;
@@ -306,8 +308,20 @@ OperationalSpace<S>& Dynamics<S>::operational_space() noexcept {
   return parts_->families.operational_space;
 }
 template <class S>
+const OperationalSpace<S>& Dynamics<S>::operational_space() const noexcept {
+  return parts_->families.operational_space;
+}
+template <class S>
 Regressor<S>& Dynamics<S>::regressor() noexcept {
   return parts_->families.regressor;
+}
+template <class S>
+const Regressor<S>& Dynamics<S>::regressor() const noexcept {
+  return parts_->families.regressor;
+}
+template <class S>
+Families<S>& Dynamics<S>::families() noexcept {
+  return parts_->families;
 }
 template <class S>
 Tree<S>& Dynamics<S>::tree() noexcept {

@@ -82,6 +82,11 @@ class GibbsAppell {
   [[nodiscard]] StatusOf<S> refine(VectorIn<S> q, VectorIn<S> v, VectorIn<S> tau,
                                    VectorOut<S> a) noexcept;
 
+  /// The equivalent mass properties of a body, as of the last call of a function above.
+  [[nodiscard]] const gibbs_appell::EulerInertia<S>& equivalent_inertia(int body) const noexcept {
+    return link_[static_cast<std::size_t>(body)].own;
+  }
+
  private:
   using Link = gibbs_appell::Link<S>;
   using EulerInertia = gibbs_appell::EulerInertia<S>;

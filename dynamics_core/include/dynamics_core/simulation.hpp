@@ -14,7 +14,8 @@
 #include <utility>
 
 #include "dynamics_core/friction.hpp"
-#include "dynamics_core/methods.hpp"
+#include "dynamics_core/dynamics.hpp"
+#include "dynamics_core/kinematics.hpp"
 
 namespace dynamics_core::simulation {
 
@@ -28,17 +29,10 @@ using dynamics_core::detail::Identity;
 template <class S, class Effort>
 class Plant {
  public:
-  using ForwardDynamics = decltype(Algorithms<S>::forward_dynamics);
-
-  /// The forward dynamics is the best for the robot, see default_algorithms().
-  Plant(Workspace<S>& ws, Effort effort)
-      : Plant(ws, default_algorithms<S>(ws).forward_dynamics, std::move(effort)) {}
-  /// `algorithms(ws, method).forward_dynamics` picks another.
-  Plant(Workspace<S>& ws, ForwardDynamics forward_dynamics, Effort effort)
-      : ws_(&ws),
-        forward_dynamics_(forward_dynamics),
+  Plant(Dynamics<S>& robot, Effort effort)
+      : robot_(&robot),
         effort_(std::move(effort)),
-        tau_(VectorX<S>::Zero(ws.nv())) {}
+        tau_(VectorX<S>::Zero(robot.nv())) {}
 
   /// Joints rub from here on; `friction` has to outlive the plant. nullptr ends it.
   void set_friction(const Friction<S>* friction) noexcept { friction_ = friction; }
@@ -49,12 +43,11 @@ class Plant {
     if (friction_ != nullptr) {
       if (const Status s = friction_->subtract(v, tau_); s != Status::ok) return s;
     }
-    return forward_dynamics_(*ws_, q, v, tau_, a);
+    return robot_->forward_dynamics(q, v, tau_, a);
   }
 
  private:
-  Workspace<S>* ws_;
-  ForwardDynamics forward_dynamics_;
+  Dynamics<S>* robot_;
   Effort effort_;
   const Friction<S>* friction_ = nullptr;
   VectorX<S> tau_;
@@ -75,14 +68,14 @@ struct NoEffort {
 template <class S>
 class FixedStep {
  public:
-  explicit FixedStep(const Workspace<S>& ws)
-      : ws_(&ws),
-        q_stage_(VectorX<S>::Zero(ws.nq())),
-        q_rate_(VectorX<S>::Zero(ws.nq())),
-        q_sum_(VectorX<S>::Zero(ws.nq())),
-        v_stage_(VectorX<S>::Zero(ws.nv())),
-        a_(VectorX<S>::Zero(ws.nv())),
-        a_sum_(VectorX<S>::Zero(ws.nv())) {}
+  explicit FixedStep(const Dynamics<S>& dynamics)
+      : dynamics_(&dynamics),
+        q_stage_(VectorX<S>::Zero(dynamics.nq())),
+        q_rate_(VectorX<S>::Zero(dynamics.nq())),
+        q_sum_(VectorX<S>::Zero(dynamics.nq())),
+        v_stage_(VectorX<S>::Zero(dynamics.nv())),
+        a_(VectorX<S>::Zero(dynamics.nv())),
+        a_sum_(VectorX<S>::Zero(dynamics.nv())) {}
 
   /// The classical Runge–Kutta method of order four, with four evaluations.
   template <class Acceleration>
@@ -103,7 +96,7 @@ class FixedStep {
   [[nodiscard]] Status evaluate(Acceleration& acceleration, const S& t, VectorIn<S> q,
                                 VectorIn<S> v) noexcept {
     ++evaluations_;
-    if (const Status s = kinematics::configuration_rate<S>(*ws_, q, v, q_rate_); s != Status::ok)
+    if (const Status s = dynamics_->kinematics().configuration_rate(q, v, q_rate_); s != Status::ok)
       return s;
     return acceleration(t, q, v, VectorOut<S>(a_));
   }
@@ -117,13 +110,13 @@ class FixedStep {
   /// Takes the stage over where it is finite.
   [[nodiscard]] Status accept(VectorOut<S>& q, VectorOut<S>& v) noexcept {
     if (!all_finite<S>(v_stage_)) return Status::not_finite;
-    if (const Status s = kinematics::normalize<S>(*ws_, q_stage_); s != Status::ok) return s;
+    if (const Status s = dynamics_->kinematics().normalize(q_stage_); s != Status::ok) return s;
     q = q_stage_;
     v = v_stage_;
     return Status::ok;
   }
 
-  const Workspace<S>* ws_;
+  const Dynamics<S>* dynamics_;
   VectorX<S> q_stage_, q_rate_, q_sum_, v_stage_, a_, a_sum_;
   long evaluations_ = 0;
 };
@@ -157,10 +150,10 @@ template <class Acceleration>
 Status FixedStep<S>::semi_implicit_euler(Acceleration& acceleration, const S& t, const S& dt,
                                          VectorOut<S> q, VectorOut<S> v) noexcept {
   ++evaluations_;
-  if (q.size() != ws_->nq() || v.size() != ws_->nv()) return Status::wrong_size;
+  if (q.size() != dynamics_->nq() || v.size() != dynamics_->nv()) return Status::wrong_size;
   if (const Status s = acceleration(t, q, v, VectorOut<S>(a_)); s != Status::ok) return s;
   v_stage_ = v + dt * a_;
-  if (const Status s = kinematics::integrate<S>(*ws_, q, v_stage_, dt, q_stage_); s != Status::ok)
+  if (const Status s = dynamics_->kinematics().integrate(q, v_stage_, dt, q_stage_); s != Status::ok)
     return s;
   return accept(q, v);
 }
@@ -229,7 +222,7 @@ struct Result {
 };
 
 /// Integrates from `start` for options.duration. Allocates; does not throw unless the callables do.
-[[nodiscard]] Result simulate(const Workspace<double>& ws, const Acceleration& acceleration,
+[[nodiscard]] Result simulate(const Dynamics<double>& dynamics, const Acceleration& acceleration,
                               const State& start, const Options& options,
                               const Observer& observer = nullptr);
 

@@ -30,7 +30,7 @@
 #include "dynamics_core/control/reference_keeper.hpp"
 #include "dynamics_core/control/signals.hpp"
 #include "dynamics_core/control/state.hpp"
-#include "dynamics_core/methods.hpp"
+#include "dynamics_core/dynamics.hpp"
 
 namespace dynamics_core::control {
 
@@ -159,7 +159,7 @@ class Controller {
 
   Config config_;
   Eigen::Index n_;
-  Workspace<double> ws_;
+  Dynamics<double> robot_;
   PassivityScratch<double> scratch_;
   std::vector<Eigen::Index> q_index_, v_index_;  ///< of each joint commanded, in the model
   std::vector<std::string> others_;

@@ -13,16 +13,9 @@
 /// (A floating joint's v is no derivative of coordinates, and C(v) u not symmetric there. The
 /// identity still holds for all other joints while that joint rests, v = u = 0.)
 
-#include "dynamics_core/methods.hpp"
+#include "dynamics_core/dynamics.hpp"
 
 namespace dynamics_core::control {
-
-/// The families that the control laws use, in one place.
-namespace dynamics {
-using gibbs_appell::bias;
-using gibbs_appell::inverse_dynamics;
-using newton_euler::gravity;
-}  // namespace dynamics
 
 /// Scratch of passivity_effort(), nv each.
 template <class S>
@@ -35,16 +28,16 @@ struct PassivityScratch {
 };
 
 template <class S>
-[[nodiscard]] Status passivity_effort(Workspace<S>& ws, PassivityScratch<S>& scratch, VectorIn<S> q,
+[[nodiscard]] Status passivity_effort(Dynamics<S>& robot, PassivityScratch<S>& scratch, VectorIn<S> q,
                                       VectorIn<S> v, VectorIn<S> v_r, VectorIn<S> a_r,
                                       VectorOut<S> tau) noexcept {
-  if (v.size() != ws.nv() || v_r.size() != ws.nv()) return Status::wrong_size;
+  if (v.size() != robot.nv() || v_r.size() != robot.nv()) return Status::wrong_size;
   scratch.mean = S(0.5) * (v + v_r);
   scratch.half_difference = S(0.5) * (v - v_r);
-  if (const Status s = dynamics::inverse_dynamics<S>(ws, q, scratch.mean, a_r, tau);
+  if (const Status s = robot.inverse_dynamics(q, scratch.mean, a_r, tau);
       s != Status::ok)
     return s;
-  const Status s = ws.gibbs_appell.velocity_effort(q, scratch.half_difference, scratch.excess);
+  const Status s = robot.velocity_effort(q, scratch.half_difference, scratch.excess);
   if (s != Status::ok) return s;
   tau -= scratch.excess;
   return Status::ok;

@@ -87,7 +87,7 @@ class SimulatedRobot {
   [[nodiscard]] Status set_payload(int link, const Payload<double>& payload,
                                    double transition_time = 0.0) noexcept {
     const Status s = loads_.start(link, payload, transition_time);
-    return s == Status::ok ? loads_.advance(0.0, ws_.tree) : s;
+    return s == Status::ok ? loads_.advance(0.0, robot_.tree()) : s;
   }
 
   /// At this state, at the start of the sequence of noise. Until the first command has arrived the
@@ -121,7 +121,6 @@ class SimulatedRobot {
   [[nodiscard]] std::uint64_t saturated_cycles() const noexcept { return saturated_cycles_; }
 
  private:
-  using ForwardDynamics = decltype(Algorithms<double>::forward_dynamics);
 
   /// A force that is linear in a joint's new state: push − D v − K (q − q_old).
   struct Force {
@@ -143,7 +142,7 @@ class SimulatedRobot {
   [[nodiscard]] bool saturate(double h) noexcept;
   void measure() noexcept;
 
-  Workspace<double> ws_;
+  Dynamics<double> robot_;
   PayloadRamp loads_;
   Imperfections imperfections_;
   Mechanics mechanics_;
@@ -154,7 +153,6 @@ class SimulatedRobot {
   Eigen::VectorXd target_;   ///< by joint: where a velocity loop wants it to be
   Eigen::VectorXd lower_, upper_;
   Eigen::MatrixXd M_;
-  ForwardDynamics forward_dynamics_;
   simulation::FixedStep<double> stepper_;
   std::vector<double> rotor_;      ///< by joint: its reflected rotor inertia
   std::vector<double> limit_;      ///< by joint: of its drive's effort
