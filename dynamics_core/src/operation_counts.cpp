@@ -5,7 +5,7 @@
 #include <functional>
 #include <sstream>
 
-#include "dynamics_core/dynamics.hpp"
+#include "dynamics_core/families.hpp"
 
 namespace dynamics_core {
 

@@ -132,7 +132,7 @@ State Controller::update(const Measurement& measurement, const Reference& refere
   if (referenced) reference_.update(reference, step, counts_);
   velocity_estimate_.advance(step);
   start_ramp_.advance(step);
-  const Status loaded = payload_ramp_.advance(step, robot_.tree);
+  const Status loaded = payload_ramp_.advance(step, robot_.tree());
 
   if (!usable(measurement)) return hold(Event::bad_measurement, command);
   take(measurement);
@@ -221,7 +221,7 @@ Status Controller::set_payload(int link, const Payload<double>& payload,
   if (const Status s = payload_ramp_.start(link, payload, active ? transition : 0.0);
       s != Status::ok)
     return s;
-  return active ? Status::ok : payload_ramp_.advance(0.0, robot_.tree);
+  return active ? Status::ok : payload_ramp_.advance(0.0, robot_.tree());
 }
 
 // --- The steps of a cycle ------------------------------------------------------------------------

@@ -74,9 +74,9 @@ void ArticulatedBody<S>::start(VectorIn<S> v) noexcept {
   for (int i = 0; i < n; ++i) {
     const Body<S>& b = body[i];
     Link& l = link[i];
-    l.V = b.families().newton_euler.velocity(b.parent < 0 ? nullptr : &link[b.parent].V, v);
+    l.V = newton_euler::velocity<S>(b, b.parent < 0 ? nullptr : &link[b.parent].V, v);
     l.c = velocity_product<S>(b, l.V, rate<S>(b, v));
-    l.p = b.inertia.families().newton_euler.velocity_force(l.V);
+    l.p = newton_euler::velocity_force<S>(b.inertia, l.V);
     l.IA = ArticulatedInertia<S>::from(b.inertia);
   }
   if (const Force<S>* external = tree_->external_forces(); external != nullptr)
@@ -117,7 +117,7 @@ StatusOf<S> ArticulatedBody<S>::articulate(VectorIn<S> tau) noexcept {
     l.inv_D = S(1) / D;
     l.u = tau[b.dof] - along<S>(b, l.p);
     if (b.parent < 0) continue;
-    l.U.families().articulated_body.remove_joint(l.inv_D, l.IA);
+    articulated_body::remove_joint<S>(l.U, l.inv_D, l.IA);
     Force<S> pa = times_velocity_product(b.kind, l);
     const S x = l.inv_D * l.u;
     pa.n += l.p.n + l.U.n * x;

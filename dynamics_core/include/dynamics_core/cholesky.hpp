@@ -126,12 +126,12 @@ class MassMatrixFactors {
     StatusOf<S> status = Status::ok;
     for (int k = A.n - 1; k >= 0; --k) {
       if (!keep_pivot<S>(A.column(k)[k], tree_->dof_scales()[k], status)) return status;
-      A.families().cholesky.eliminate(k);
+      cholesky::eliminate(A, k);
     }
     return status;
   }
   /// x ← M⁻¹ x, nv entries, with the last factors.
-  void solve(S* x) noexcept { view().families().cholesky.solve(x); }
+  void solve(S* x) noexcept { cholesky::solve(view(), x); }
 
  private:
   [[nodiscard]] cholesky::View<S, cholesky::ByTree> view() noexcept {

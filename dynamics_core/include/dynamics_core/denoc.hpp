@@ -209,7 +209,7 @@ void Denoc<S>::wrenches(VectorIn<S> v, VectorIn<S> a) noexcept {
     }
     v_dot = b.X.to_child(v_dot);
     add_joint_motion<with_acceleration, S>(b, v, a, w, w_dot, v_dot);
-    const Mat3<S> W = w.families().denoc.second_rate(w_dot);
+    const Mat3<S> W = denoc::second_rate<S>(w, w_dot);
     v_dot += W * l.d;
     l.F = {l.I * w_dot + w.cross(l.I * w), b.inertia.m * v_dot};
     l.w = w;
@@ -349,7 +349,7 @@ void Denoc<S>::start_convective() noexcept {
       A.yy -= half;
       A.zz -= half;
     }
-    c.T = c.w.families().denoc.cross_columns(A);
+    c.T = denoc::cross_columns<S>(c.w, A);
     c.h_dot = Vec3<S>::Zero();
   }
 }
@@ -365,9 +365,9 @@ void Denoc<S>::add_to_parent(int i) noexcept {
   Composite& p = composite_.data()[b.parent];
   const Vec3<S> h = b.X.to_parent(c.M.h);
   const Vec3<S> h_dot = b.X.to_parent(c.h_dot) + c.M.m * c.s_dot;
-  p.T += b.X.families().denoc.to_parent(c.T);
-  c.s.families().denoc.subtract_double_cross(h_dot, p.T);
-  h.families().denoc.subtract_double_cross(c.s_dot, p.T);
+  p.T += denoc::to_parent<S>(b.X, c.T);
+  denoc::subtract_double_cross<S>(c.s, h_dot, p.T);
+  denoc::subtract_double_cross<S>(h, c.s_dot, p.T);
   p.h_dot += h_dot;
   p.M += composite_in_parent(i);
 }

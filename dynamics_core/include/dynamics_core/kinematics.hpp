@@ -167,7 +167,7 @@ void Kinematics<S>::update_velocities(VectorIn<S> v) noexcept {
     const Vec3<S> r = k.X_WB.p - (b.parent < 0 ? tree_->base().p : at[b.parent].X_WB.p);
     Motion<S> own = Motion<S>::zero();
     add_joint_velocity<S>(b, v, own);
-    r.kinematics().move(k.X_WB.R * own.w, k.X_WB.R * own.v, k.V, k.A);
+    kinematics::move<S>(r, k.X_WB.R * own.w, k.X_WB.R * own.v, k.V, k.A);
   }
 }
 
@@ -396,7 +396,7 @@ StatusOf<S> Kinematics<S>::configuration_rate(VectorIn<S> q, VectorIn<S> v,
     if (!is_floating(b.kind)) {
       q_rate[b.q] = v[b.dof];
     } else if (b.kind == JointKind::floating_first) {
-      const Quaternion<S> given = q.kinematics().quaternion_at(b.q + 3);
+      const Quaternion<S> given = kinematics::quaternion_at<S>(q, b.q + 3);
       Quaternion<S> unit = given;
       if (!dynamics_core::normalize<S>(unit, status)) return status;
       const Vec3<S> u = v.template segment<3>(b.dof + 3);
@@ -415,9 +415,9 @@ StatusOf<S> Kinematics<S>::normalize(VectorOut<S> q) const noexcept {
   if (failed(status)) return status;
   for (const int body : tree_->floating_joints()) {
     const int place = tree_->bodies()[body].q + 3;
-    Quaternion<S> unit = q.kinematics().quaternion_at(place);
+    Quaternion<S> unit = kinematics::quaternion_at<S>(q, place);
     if (!dynamics_core::normalize<S>(unit, status)) return status;
-    unit.kinematics().put_quaternion(place, q);
+    kinematics::put_quaternion<S>(unit, place, q);
   }
   return status;
 }
@@ -435,7 +435,7 @@ StatusOf<S> Kinematics<S>::integrate(VectorIn<S> q, VectorIn<S> v, const S& dt,
     if (!is_floating(b.kind)) {
       if (!b.mimic) q_out[b.q] = q[b.q] + dt * v[b.dof];
     } else if (b.kind == JointKind::floating_first) {
-      Quaternion<S> unit = q.kinematics().quaternion_at(b.q + 3);
+      Quaternion<S> unit = kinematics::quaternion_at<S>(q, b.q + 3);
       if (!dynamics_core::normalize<S>(unit, status)) return status;
       const Vec3<S> p = q.template segment<3>(b.q);
       Quaternion<S> dq;
@@ -445,7 +445,7 @@ StatusOf<S> Kinematics<S>::integrate(VectorIn<S> q, VectorIn<S> v, const S& dt,
       q_out.template segment<3>(b.q) = p + rotate<S>(unit, dp);
       Quaternion<S> next = quaternion_product<S>(unit, dq);
       if (!dynamics_core::normalize<S>(next, status)) return status;
-      next.kinematics().put_quaternion(b.q + 3, q_out);
+      kinematics::put_quaternion<S>(next, b.q + 3, q_out);
     }
   }
   return merged(status, result_status<S>(q_out));

@@ -501,8 +501,8 @@ Status Loops<S>::multipliers_first(VectorIn<S> q, VectorIn<S> v, VectorIn<S> tau
   auto A = A_.topLeftCorner(r, r);
   A.noalias() = L_.topRows(r).lazyProduct(W_.leftCols(r));
   for (int i = 0; i < r; ++i) lambda_[i] = c_[i] - L_.row(i).dot(a);
-  if (A.families().cholesky.factorize() != Status::ok) return Status::singular;
-  if (const Status s = A.families().cholesky.solve(lambda_.head(r)); failed(s)) return s;
+  if (cholesky::factorize<S>(A) != Status::ok) return Status::singular;
+  if (const Status s = cholesky::solve<S>(A, lambda_.head(r)); failed(s)) return s;
   for (int i = 0; i < r; ++i) a += lambda_[i] * W_.col(i);
   scatter(lambda_, lambda);
   return merged(result_status<S>(a), result_status<S>(lambda));
@@ -541,8 +541,8 @@ Status Loops<S>::null_space(VectorIn<S> q, VectorIn<S> v, VectorIn<S> tau, Vecto
   A.noalias() = K.transpose().lazyProduct(MK);
   y.noalias() = K.transpose().lazyProduct(force_);
   y.noalias() -= MK.transpose().lazyProduct(a0_);
-  if (A.families().cholesky.factorize() != Status::ok) return Status::singular;
-  if (const Status s = A.families().cholesky.solve(y); failed(s)) return s;
+  if (cholesky::factorize<S>(A) != Status::ok) return Status::singular;
+  if (const Status s = cholesky::solve<S>(A, y); failed(s)) return s;
   a = a0_;
   a.noalias() += K.lazyProduct(y);
 
@@ -593,8 +593,8 @@ Status Loops<S>::damped_step(VectorIn<S> error, const S& damping) noexcept {
   const S mu = size * (S(1e4 * loops::detail::epsilon<S>()) + damping);
   for (int i = 0; i < m; ++i) A(i, i) += mu;
   x_ = error;
-  if (A.families().cholesky.factorize() != Status::ok) return Status::singular;
-  if (const Status s = A.families().cholesky.solve(x_); failed(s)) return s;
+  if (cholesky::factorize<S>(A) != Status::ok) return Status::singular;
+  if (const Status s = cholesky::solve<S>(A, x_); failed(s)) return s;
   y_.noalias() = L_.transpose().lazyProduct(x_);
   return Status::ok;
 }

@@ -108,12 +108,12 @@ void NewtonEuler<S>::recursion(VectorIn<S> v, VectorIn<S> a, const Vec3<S>& base
     const Body<S>& b = body[i];
     Link& l = link[i];
     const bool at_base = b.parent < 0;
-    l.V = b.families().newton_euler.velocity(at_base ? nullptr : &link[b.parent].V, v);
+    l.V = newton_euler::velocity<S>(b, at_base ? nullptr : &link[b.parent].V, v);
     l.A = b.X.to_child(at_base ? base : link[b.parent].A);
     add_velocity_product<S>(b, l.V, rate<S>(b, v), l.A);
     if constexpr (with_acceleration) add_along<S>(b, rate<S>(b, a), l.A);
     l.F = b.inertia * l.A;  // Eq. 5
-    l.F += b.inertia.families().newton_euler.velocity_force(l.V);
+    l.F += newton_euler::velocity_force<S>(b.inertia, l.V);
   }
   if (external != nullptr)
     for (int i = 0; i < n; ++i) link[i].F -= external[i];

@@ -186,7 +186,7 @@ StatusOf<S> OperationalSpace<S>::update(VectorIn<S> q, VectorIn<S> v,
   }
   for (int i = 0; i < k; ++i)
     for (int j = 0; j < k; ++j) Lambda_(i, j) = J_.row(i).dot(W.col(j));
-  status = merged(status, Lambda_.operational_space().invert_symmetric(k));
+  status = merged(status, operational_space::invert_symmetric<S>(Lambda_, k));
   if (failed(status)) return status;
 
   // g and C v, through J M⁻¹ = Wᵀ.

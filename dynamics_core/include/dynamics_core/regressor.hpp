@@ -113,12 +113,12 @@ StatusOf<S> Regressor<S>::matrix(VectorIn<S> q, VectorIn<S> v, VectorIn<S> a,
   for (int i = 0; i < tree_->nb(); ++i) {
     const Body<S>& b = body[i];
     Link& r = link[i];
-    r.V = b.families().newton_euler.velocity(b.parent < 0 ? nullptr : &link[b.parent].V, v);
+    r.V = newton_euler::velocity<S>(b, b.parent < 0 ? nullptr : &link[b.parent].V, v);
     r.A = b.X.to_child(b.parent < 0 ? base : link[b.parent].A);
     add_velocity_product<S>(b, r.V, rate<S>(b, v), r.A);
     add_along<S>(b, rate<S>(b, a), r.A);
     if (r.column < 0) continue;
-    r.V.regressor().unit_forces(r.A, r.F);
+    regressor::unit_forces<S>(r.V, r.A, r.F);
     for (int j = i; j >= 0; j = body[j].parent) {  // Eqs. 7, 8 for each parameter on its own
       const Body<S>& on = body[j];
       for (int k = 0; k < 10; ++k) {

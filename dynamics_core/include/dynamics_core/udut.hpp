@@ -190,11 +190,11 @@ StatusOf<S> Udut<S>::reduce() noexcept {
     l.inv_m = S(1) / l.m;
     if (b.parent < 0) continue;
     l.psi = {hat.n * l.inv_m, hat.f * l.inv_m};
-    if (b.families().udut.leaves_zeros()) {
+    if (udut::leaves_zeros<S>(b)) {
       l.psi.n[2] = S(1);
-      link[b.parent].M += l.X.families().udut.eliminated_turn(l.M, hat, l.psi);
+      link[b.parent].M += udut::eliminated_turn<S>(l.X, l.M, hat, l.psi);
     } else {
-      link[b.parent].M += l.X.families().udut.eliminated(l.M, hat, l.psi);
+      link[b.parent].M += udut::eliminated<S>(l.X, l.M, hat, l.psi);
     }
   }
   return status_;
