@@ -117,7 +117,7 @@ Drive inverse_dynamics_along(const Path& path, const Model& model, const Dynamic
   const auto at = std::make_shared<Desired>(Desired{zero, zero, zero});
   return [=, rub = Friction<double>(model)](double t, Eigen::Ref<VectorXd> tau) {
     if (const Status s = path(t, *at); s != Status::ok) return s;
-    const Status s = own->families().newton_euler.inverse_dynamics(at->q, at->v, at->a, tau);
+    const Status s = own->inverse_dynamics(at->q, at->v, at->a, tau);
     return s == Status::ok && friction ? rub.add(at->v, tau) : s;
   };
 }

@@ -140,7 +140,7 @@ VectorXd peak_efforts(const Model& model, const Dynamics<double>& robot, const M
   constexpr int samples = 400;
   for (int i = 0; i <= samples; ++i) {
     if (motion.path(motion.duration * i / samples, at) != Status::ok) break;
-    if (own.families().newton_euler.inverse_dynamics(at.q, at.v, at.a, tau) != Status::ok) break;
+    if (own.inverse_dynamics(at.q, at.v, at.a, tau) != Status::ok) break;
     if (friction.add(at.v, tau) != Status::ok) break;
     peak = peak.cwiseMax(tau.cwiseAbs());
   }

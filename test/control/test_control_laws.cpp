@@ -177,7 +177,7 @@ TEST_P(Laws, GravityMayChangeWhileItRuns) {
 
 TEST(PassivityEffort, IsThatOfChristoffelsMatrix) {
   for (unsigned seed = 1; seed <= 300; ++seed) {
-    const support::Tree tree(seed, true, false);
+    const support::RandomTree tree(seed, true, false);
     SCOPED_TRACE(tree.trace());
     const Matrices at(tree.model, tree.q, tree.v, tree.model.gravity);
     const VectorXd v_r = support::Random(seed + 5000).vector_x(tree.model.nv, 2.0);
@@ -191,7 +191,7 @@ TEST(PassivityEffort, IsThatOfChristoffelsMatrix) {
 
 TEST(PassivityEffort, HoldsForTheJointsOfARestingFloatingBase) {
   for (unsigned seed = 1; seed <= 300; ++seed) {
-    support::Tree tree(seed);
+    support::RandomTree tree(seed);
     SCOPED_TRACE(tree.trace());
     VectorXd v_r = support::Random(seed + 5000).vector_x(tree.model.nv, 2.0);
     for (const JointInfo& joint : tree.model.joints) {
@@ -215,7 +215,7 @@ TEST(PassivityEffort, HoldsForTheJointsOfARestingFloatingBase) {
 }
 
 TEST(PassivityEffort, LeavesTheDynamicsAsItWas) {
-  const support::Tree tree(3, true, false);
+  const support::RandomTree tree(3, true, false);
   Dynamics<double> dynamics(tree.model);
   PassivityScratch<double> scratch(tree.model.nv);
   VectorXd tau(tree.model.nv);

@@ -11,7 +11,7 @@
 
 using namespace dynamics_core;
 using support::close_to;
-using Tree = support::Tree;
+using support::RandomTree;
 
 namespace {
 
@@ -30,7 +30,7 @@ class Agreement : public ::testing::Test {
   template <class Check>
   void for_all_trees(const Check& check) {
     for (unsigned seed = 1; seed <= trees; ++seed) {
-      const Tree tree(seed);
+      const RandomTree tree(seed);
       if (tree.model.nv == 0) continue;
       SCOPED_TRACE(tree.trace());
       Dynamics<double> dynamics(tree.model);
@@ -42,22 +42,22 @@ class Agreement : public ::testing::Test {
 };
 
 TEST_F(Agreement, InverseDynamicsAndBias) {
-  for_all_trees([](const Tree& t, Dynamics<double>& dynamics) {
+  for_all_trees([](const RandomTree& t, Dynamics<double>& dynamics) {
     const int n = t.model.nv;
     Eigen::VectorXd expected(n), expected_bias(n), tau(n);
     ASSERT_EQ(dynamics.families().newton_euler.inverse_dynamics(t.q, t.v, t.a, expected), Status::ok);
     ASSERT_EQ(dynamics.families().newton_euler.bias(t.q, t.v, expected_bias), Status::ok);
     for (const Method method : {Method::denoc, Method::gibbs_appell}) {
-      ASSERT_EQ(with(dynamics, method).inverse_dynamics(t.q, t.v, t.a, tau), Status::ok);
+      ASSERT_EQ(support::with(dynamics, method).inverse_dynamics(t.q, t.v, t.a, tau), Status::ok);
       EXPECT_TRUE(close_to(tau, expected, 1e-9)) << to_string(method);
-      ASSERT_EQ(with(dynamics, method).bias(t.q, t.v, tau), Status::ok);
+      ASSERT_EQ(support::with(dynamics, method).bias(t.q, t.v, tau), Status::ok);
       EXPECT_TRUE(close_to(tau, expected_bias, 1e-9)) << to_string(method);
     }
   });
 }
 
 TEST_F(Agreement, MassMatrixIsSymmetricPositiveDefiniteAndTheSameForAll) {
-  for_all_trees([](const Tree& t, Dynamics<double>& dynamics) {
+  for_all_trees([](const RandomTree& t, Dynamics<double>& dynamics) {
     const int n = t.model.nv;
     Eigen::MatrixXd expected(n, n), M(n, n);
     ASSERT_EQ(dynamics.families().composite_body.mass_matrix(t.q, expected), Status::ok);
@@ -65,7 +65,7 @@ TEST_F(Agreement, MassMatrixIsSymmetricPositiveDefiniteAndTheSameForAll) {
     const double smallest = expected.selfadjointView<Eigen::Upper>().eigenvalues().minCoeff();
     EXPECT_GT(smallest, -1e-12 * expected.cwiseAbs().maxCoeff());
     for (const Method method : {Method::denoc, Method::gibbs_appell}) {
-      ASSERT_EQ(with(dynamics, method).mass_matrix(t.q, M), Status::ok);
+      ASSERT_EQ(support::with(dynamics, method).mass_matrix(t.q, M), Status::ok);
       EXPECT_TRUE(close_to(M, expected, 1e-9)) << to_string(method);
     }
     // τ is affine in a, and M is its slope.
@@ -78,7 +78,7 @@ TEST_F(Agreement, MassMatrixIsSymmetricPositiveDefiniteAndTheSameForAll) {
 }
 
 TEST_F(Agreement, ForwardDynamicsInvertsInverseDynamics) {
-  for_all_trees([](const Tree& t, Dynamics<double>& dynamics) {
+  for_all_trees([](const RandomTree& t, Dynamics<double>& dynamics) {
     const int n = t.model.nv;
     Eigen::VectorXd tau(n), a(n);
     Eigen::MatrixXd M(n, n);
@@ -87,8 +87,8 @@ TEST_F(Agreement, ForwardDynamicsInvertsInverseDynamics) {
     for (const Method method :
          {Method::articulated_body, Method::udut, Method::cholesky, Method::gibbs_appell}) {
       const bool through_M = method == Method::cholesky || method == Method::gibbs_appell;
-      const Status status = with(dynamics, method).forward_dynamics(t.q, t.v, tau, a);
-      if (dynamics.has_mimic() && !through_M) {
+      const Status status = support::with(dynamics, method).forward_dynamics(t.q, t.v, tau, a);
+      if (dynamics.tree().has_mimic() && !through_M) {
         EXPECT_EQ(status, Status::unsupported_joint) << to_string(method);
         continue;
       }
@@ -99,7 +99,7 @@ TEST_F(Agreement, ForwardDynamicsInvertsInverseDynamics) {
 }
 
 TEST_F(Agreement, GravityIsTheTorqueAtRest) {
-  for_all_trees([](const Tree& t, Dynamics<double>& dynamics) {
+  for_all_trees([](const RandomTree& t, Dynamics<double>& dynamics) {
     const Eigen::VectorXd rest = Eigen::VectorXd::Zero(t.model.nv);
     Eigen::VectorXd g(t.model.nv), tau(t.model.nv);
     dynamics.clear_external_forces();
@@ -110,7 +110,7 @@ TEST_F(Agreement, GravityIsTheTorqueAtRest) {
 }
 
 TEST_F(Agreement, PowerOfTheTorquesIsTheRateOfEnergy) {
-  for_all_trees([](const Tree& t, Dynamics<double>& dynamics) {
+  for_all_trees([](const RandomTree& t, Dynamics<double>& dynamics) {
     const int n = t.model.nv;
     dynamics.clear_external_forces();
     Eigen::VectorXd tau(n), q(t.model.nq);
@@ -161,16 +161,16 @@ TEST_F(Agreement, LoadIsTheSameAsAMergedLink) {
     const Eigen::VectorXd a = random.vector_x(bare.nv, 5.0);
     Eigen::VectorXd one(bare.nv), other(bare.nv);
     for (const Method method : {Method::newton_euler, Method::denoc, Method::gibbs_appell}) {
-      ASSERT_EQ(with(with_payload, method).inverse_dynamics(q, v, a, one),
+      ASSERT_EQ(support::with(with_payload, method).inverse_dynamics(q, v, a, one),
                 Status::ok);
-      ASSERT_EQ(with(with_link, method).inverse_dynamics(q, v, a, other),
+      ASSERT_EQ(support::with(with_link, method).inverse_dynamics(q, v, a, other),
                 Status::ok);
       EXPECT_TRUE(close_to(one, other, 1e-9)) << to_string(method);
     }
     for (const Method method : {Method::articulated_body, Method::udut, Method::gibbs_appell}) {
-      ASSERT_EQ(with(with_payload, method).forward_dynamics(q, v, a, one),
+      ASSERT_EQ(support::with(with_payload, method).forward_dynamics(q, v, a, one),
                 Status::ok);
-      ASSERT_EQ(with(with_link, method).forward_dynamics(q, v, a, other),
+      ASSERT_EQ(support::with(with_link, method).forward_dynamics(q, v, a, other),
                 Status::ok);
       EXPECT_TRUE(close_to(one, other, 1e-7)) << to_string(method);
     }

@@ -12,7 +12,7 @@ using namespace dynamics_core;
 using Eigen::MatrixXd;
 using Eigen::VectorXd;
 using support::close_to;
-using support::Tree;
+using support::RandomTree;
 
 MatrixXd random_symmetric(support::Random& random, int n) {
   MatrixXd A(n, n);
@@ -32,8 +32,8 @@ TEST(Cholesky, SolvesDefiniteAndIndefiniteSystems) {
     const VectorXd expected = A.partialPivLu().solve(b);
     VectorXd x = b;
     MatrixXd factors = A;
-    ASSERT_EQ(factors.families().cholesky.factorize(), Status::ok);
-    ASSERT_EQ(factors.families().cholesky.solve(x), Status::ok);
+    ASSERT_EQ(cholesky::factorize<double>(factors), Status::ok);
+    ASSERT_EQ(cholesky::solve<double>(factors, x), Status::ok);
     ASSERT_TRUE(close_to(x, expected, 1e-12));
     // The factors are what they are said to be: A = Lᵀ D L.
     const MatrixXd L = MatrixXd(factors.transpose().triangularView<Eigen::UnitLower>());
@@ -52,20 +52,20 @@ TEST(Cholesky, RefusesMatricesThatLackRank) {
     VectorXd D = VectorXd::Constant(n, seed % 2 == 0 ? 1.0 : -2.0);
     D[random.integer(0, n - 1)] = 0.0;
     MatrixXd A = L.transpose() * D.asDiagonal() * L;
-    EXPECT_EQ(A.families().cholesky.factorize(), Status::singular);
+    EXPECT_EQ(cholesky::factorize<double>(A), Status::singular);
   }
   MatrixXd zero = MatrixXd::Zero(3, 3);
-  EXPECT_EQ(zero.families().cholesky.factorize(), Status::singular);
+  EXPECT_EQ(cholesky::factorize<double>(zero), Status::singular);
   MatrixXd oblong(2, 3);
   VectorXd x(3);
-  EXPECT_EQ(oblong.families().cholesky.factorize(), Status::wrong_size);
-  EXPECT_EQ(oblong.families().cholesky.solve(x), Status::wrong_size);
-  EXPECT_EQ(zero.families().cholesky.solve(oblong.col(0)), Status::wrong_size);
+  EXPECT_EQ(cholesky::factorize<double>(oblong), Status::wrong_size);
+  EXPECT_EQ(cholesky::solve<double>(oblong, x), Status::wrong_size);
+  EXPECT_EQ(cholesky::solve<double>(zero, oblong.col(0)), Status::wrong_size);
 }
 
 TEST(Cholesky, ForwardDynamicsUndoesInverseDynamicsOnTrees) {
   for (unsigned seed = 1; seed <= 300; ++seed) {
-    const Tree t(seed);
+    const RandomTree t(seed);
     SCOPED_TRACE(t.trace());
     Dynamics<double> dynamics(t.model);
     support::load_randomly(seed, t.model, dynamics);
@@ -79,7 +79,7 @@ TEST(Cholesky, ForwardDynamicsUndoesInverseDynamicsOnTrees) {
 
 TEST(Cholesky, AgreesWithArticulatedBodies) {
   for (unsigned seed = 1; seed <= 200; ++seed) {
-    const Tree t(seed, /*mimic=*/false);
+    const RandomTree t(seed, /*mimic=*/false);
     SCOPED_TRACE(t.trace());
     if (t.model.nv > 20) continue;  // longer chains are too ill-conditioned to compare
     Dynamics<double> dynamics(t.model);
@@ -93,7 +93,7 @@ TEST(Cholesky, AgreesWithArticulatedBodies) {
 
 TEST(Cholesky, InverseMassMatrixIsTheInverse) {
   for (unsigned seed = 1; seed <= 200; ++seed) {
-    const Tree t(seed);
+    const RandomTree t(seed);
     SCOPED_TRACE(t.trace());
     const int n = t.model.nv;
     Dynamics<double> dynamics(t.model);

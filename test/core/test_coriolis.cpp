@@ -14,7 +14,7 @@ using namespace dynamics_core;
 using Eigen::MatrixXd;
 using Eigen::VectorXd;
 using support::close_to;
-using support::Tree;
+using support::RandomTree;
 
 constexpr unsigned trees = 300;
 
@@ -63,7 +63,7 @@ MatrixXd derivative(const F& f, double speed) {
 
 TEST(Coriolis, TimesVelocityIsBiasWithoutGravity) {
   for (unsigned seed = 1; seed <= trees; ++seed) {
-    const Tree t(seed);
+    const RandomTree t(seed);
     SCOPED_TRACE(t.trace());
     Dynamics<double> robot(t.model);
     support::load_randomly(seed, t.model, robot);
@@ -78,7 +78,7 @@ TEST(Coriolis, TimesVelocityIsBiasWithoutGravity) {
 
 TEST(Coriolis, RateOfMassMatrixLessTwiceItIsSkew) {
   for (unsigned seed = 1; seed <= trees; ++seed) {
-    const Tree t(seed);
+    const RandomTree t(seed);
     SCOPED_TRACE(t.trace());
     Dynamics<double> robot(t.model);
     support::load_randomly(seed, t.model, robot);
@@ -95,7 +95,7 @@ TEST(Coriolis, RateOfMassMatrixLessTwiceItIsSkew) {
 /// C_ij = Σ_k ½ (∂M_ij/∂q_k + ∂M_ik/∂q_j − ∂M_jk/∂q_i) v_k, the derivatives by differences.
 TEST(CoriolisSkew, IsMadeOfChristoffelSymbols) {
   for (unsigned seed = 1; seed <= 60; ++seed) {
-    const Tree t(seed, true, false);
+    const RandomTree t(seed, true, false);
     const int n = t.model.nv;
     if (n > 16) continue;
     SCOPED_TRACE(t.trace());
@@ -117,7 +117,7 @@ TEST(CoriolisSkew, IsMadeOfChristoffelSymbols) {
 TEST(CoriolisSkew, IsSymmetricInItsTwoVelocities) {
   double largest = 0.0;
   for (unsigned seed = 1; seed <= trees; ++seed) {
-    const Tree t(seed, true, false);
+    const RandomTree t(seed, true, false);
     SCOPED_TRACE(t.trace());
     Dynamics<double> robot(t.model);
     const VectorXd& u = t.a;
@@ -144,7 +144,7 @@ TEST(Coriolis, IsTheClosedFormOfThePlanarArm) {
 }
 
 TEST(Coriolis, SinglePrecisionIsTheSameText) {
-  const Tree t(11);
+  const RandomTree t(11);
   Dynamics<double> robot(t.model);
   Dynamics<float> wf(t.model);
   Eigen::MatrixXf C(t.model.nv, t.model.nv);

@@ -97,7 +97,7 @@ TEST_F(Counting, JudgementsAreNotPartOfTheResult) {
 /// The counted text computes what the uncounted does.
 TEST_F(Counting, ValuesAreThoseOfDouble) {
   for (unsigned seed = 1; seed <= 20; ++seed) {
-    const support::Tree t(seed, /*mimic=*/false);
+    const support::RandomTree t(seed, /*mimic=*/false);
     SCOPED_TRACE(t.trace());
     Dynamics<double> robot(t.model);
     Dynamics<Counted> wc(t.model);

@@ -14,13 +14,13 @@ using namespace dynamics_core;
 using Eigen::MatrixXd;
 using Eigen::VectorXd;
 using support::close_to;
-using support::Tree;
+using support::RandomTree;
 
 constexpr unsigned trees = 400;
 
 TEST(DeNocInverseDynamics, AgreesWithNewtonEulerOnTrees) {
   for (unsigned seed = 1; seed <= trees; ++seed) {
-    const Tree t(seed);
+    const RandomTree t(seed);
     SCOPED_TRACE(t.trace());
     Dynamics<double> dynamics(t.model);
     support::load_randomly(seed, t.model, dynamics);
@@ -33,7 +33,7 @@ TEST(DeNocInverseDynamics, AgreesWithNewtonEulerOnTrees) {
 
 TEST(DeNocMassMatrix, AgreesWithCompositeBodiesOnTrees) {
   for (unsigned seed = 1; seed <= trees; ++seed) {
-    const Tree t(seed);
+    const RandomTree t(seed);
     SCOPED_TRACE(t.trace());
     Dynamics<double> dynamics(t.model);
     support::load_randomly(seed, t.model, dynamics);
@@ -102,7 +102,7 @@ TEST(DeNocInverseDynamics, LinksWithoutMassHaveNoMassCentre) {
 }
 
 TEST(DeNocInverseDynamics, SinglePrecisionIsTheSameText) {
-  const Tree t(11);
+  const RandomTree t(11);
   Dynamics<double> dynamics(t.model);
   Dynamics<float> wf(t.model);
   const Eigen::VectorXf q = t.q.cast<float>(), v = t.v.cast<float>(), a = t.a.cast<float>();

@@ -13,13 +13,13 @@ using namespace dynamics_core;
 using Eigen::MatrixXd;
 using Eigen::VectorXd;
 using support::close_to;
-using support::Tree;
+using support::RandomTree;
 
 constexpr unsigned trees = 400;
 
 TEST(GibbsAppell, InverseDynamicsAgreesWithNewtonEulerOnTrees) {
   for (unsigned seed = 1; seed <= trees; ++seed) {
-    const Tree t(seed);
+    const RandomTree t(seed);
     SCOPED_TRACE(t.trace());
     Dynamics<double> dynamics(t.model);
     support::load_randomly(seed, t.model, dynamics);
@@ -35,7 +35,7 @@ TEST(GibbsAppell, InverseDynamicsAgreesWithNewtonEulerOnTrees) {
 
 TEST(GibbsAppell, MassMatrixAgreesWithCompositeBodiesOnTrees) {
   for (unsigned seed = 1; seed <= trees; ++seed) {
-    const Tree t(seed);
+    const RandomTree t(seed);
     SCOPED_TRACE(t.trace());
     Dynamics<double> dynamics(t.model);
     support::load_randomly(seed, t.model, dynamics);
@@ -50,7 +50,7 @@ TEST(GibbsAppell, MassMatrixAgreesWithCompositeBodiesOnTrees) {
 
 TEST(GibbsAppell, ForwardDynamicsUndoesInverseDynamics) {
   for (unsigned seed = 1; seed <= trees; ++seed) {
-    const Tree t(seed);
+    const RandomTree t(seed);
     SCOPED_TRACE(t.trace());
     Dynamics<double> dynamics(t.model);
     support::load_randomly(seed, t.model, dynamics);
@@ -64,7 +64,7 @@ TEST(GibbsAppell, ForwardDynamicsUndoesInverseDynamics) {
 
 TEST(GibbsAppell, RefinementLeavesAGoodSolutionAlone) {
   for (unsigned seed = 1; seed <= 50; ++seed) {
-    const Tree t(seed);
+    const RandomTree t(seed);
     SCOPED_TRACE(t.trace());
     Dynamics<double> dynamics(t.model);
     VectorXd tau(t.model.nv), a(t.model.nv);
@@ -99,7 +99,7 @@ TEST(GibbsAppell, IsTheClosedFormOfThePlanarArm) {
 /// The bodies' equivalent mass properties: what a hinge or a slide hands down is gone.
 TEST(GibbsAppell, EquivalentMassPropertiesAreSparse) {
   for (unsigned seed = 1; seed <= 50; ++seed) {
-    const Tree t(seed);
+    const RandomTree t(seed);
     SCOPED_TRACE(t.trace());
     Dynamics<double> dynamics(t.model);
     for (int i = 0; i < t.model.nb(); ++i) {
@@ -120,7 +120,7 @@ TEST(GibbsAppell, EquivalentMassPropertiesAreSparse) {
 /// They must follow the payload, on and off again, and in any configuration.
 TEST(GibbsAppell, FollowsAPayloadThatComesAndGoes) {
   for (unsigned seed = 1; seed <= 100; ++seed) {
-    const Tree t(seed);
+    const RandomTree t(seed);
     SCOPED_TRACE(t.trace());
     Dynamics<double> dynamics(t.model);
     VectorXd before(t.model.nv), tau(t.model.nv), expected(t.model.nv);
@@ -140,7 +140,7 @@ TEST(GibbsAppell, FollowsAPayloadThatComesAndGoes) {
 
 TEST(GibbsAppell, SinglePrecisionIsTheSameText) {
   for (unsigned seed = 1; seed <= 50; ++seed) {
-    const Tree t(seed);
+    const RandomTree t(seed);
     SCOPED_TRACE(t.trace());
     Dynamics<double> dynamics(t.model);
     Dynamics<float> wf(t.model);
@@ -154,7 +154,7 @@ TEST(GibbsAppell, SinglePrecisionIsTheSameText) {
 }
 
 TEST(GibbsAppell, ArgumentsAreChecked) {
-  const Tree t(3);
+  const RandomTree t(3);
   const int n = t.model.nv;
   Dynamics<double> dynamics(t.model);
   VectorXd tau(n), bad = t.v, wrong(n + 1);
@@ -163,25 +163,25 @@ TEST(GibbsAppell, ArgumentsAreChecked) {
   VectorXd bad_q = t.q;
   bad_q[0] = std::numeric_limits<double>::infinity();
   wrong.setZero();
-  using namespace gibbs_appell;
-  EXPECT_EQ(inverse_dynamics(dynamics, wrong, t.v, t.a, tau), Status::wrong_size);
-  EXPECT_EQ(inverse_dynamics(dynamics, t.q, wrong, t.a, tau), Status::wrong_size);
-  EXPECT_EQ(inverse_dynamics(dynamics, t.q, t.v, wrong, tau), Status::wrong_size);
-  EXPECT_EQ(inverse_dynamics(dynamics, t.q, t.v, t.a, wrong), Status::wrong_size);
-  EXPECT_EQ(inverse_dynamics(dynamics, bad_q, t.v, t.a, tau), Status::not_finite);
-  EXPECT_EQ(inverse_dynamics(dynamics, t.q, bad, t.a, tau), Status::not_finite);
-  EXPECT_EQ(inverse_dynamics(dynamics, t.q, t.v, bad, tau), Status::not_finite);
-  EXPECT_EQ(bias(dynamics, bad_q, t.v, tau), Status::not_finite);
-  EXPECT_EQ(bias(dynamics, t.q, bad, tau), Status::not_finite);
-  EXPECT_EQ(bias(dynamics, t.q, t.v, wrong), Status::wrong_size);
-  EXPECT_EQ(mass_matrix(dynamics, bad_q, M), Status::not_finite);
-  EXPECT_EQ(mass_matrix(dynamics, t.q, narrow), Status::wrong_size);
-  EXPECT_EQ(forward_dynamics(dynamics, bad_q, t.v, t.a, tau), Status::not_finite);
-  EXPECT_EQ(forward_dynamics(dynamics, t.q, bad, t.a, tau), Status::not_finite);
-  EXPECT_EQ(forward_dynamics(dynamics, t.q, t.v, bad, tau), Status::not_finite);
-  EXPECT_EQ(forward_dynamics(dynamics, t.q, t.v, t.a, wrong), Status::wrong_size);
-  EXPECT_EQ(refine(dynamics, t.q, t.v, bad, tau), Status::not_finite);
-  EXPECT_EQ(refine(dynamics, t.q, t.v, t.a, bad), Status::not_finite);
+  GibbsAppell<double>& family = dynamics.families().gibbs_appell;
+  EXPECT_EQ(family.inverse_dynamics(wrong, t.v, t.a, tau), Status::wrong_size);
+  EXPECT_EQ(family.inverse_dynamics(t.q, wrong, t.a, tau), Status::wrong_size);
+  EXPECT_EQ(family.inverse_dynamics(t.q, t.v, wrong, tau), Status::wrong_size);
+  EXPECT_EQ(family.inverse_dynamics(t.q, t.v, t.a, wrong), Status::wrong_size);
+  EXPECT_EQ(family.inverse_dynamics(bad_q, t.v, t.a, tau), Status::not_finite);
+  EXPECT_EQ(family.inverse_dynamics(t.q, bad, t.a, tau), Status::not_finite);
+  EXPECT_EQ(family.inverse_dynamics(t.q, t.v, bad, tau), Status::not_finite);
+  EXPECT_EQ(family.bias(bad_q, t.v, tau), Status::not_finite);
+  EXPECT_EQ(family.bias(t.q, bad, tau), Status::not_finite);
+  EXPECT_EQ(family.bias(t.q, t.v, wrong), Status::wrong_size);
+  EXPECT_EQ(family.mass_matrix(bad_q, M), Status::not_finite);
+  EXPECT_EQ(family.mass_matrix(t.q, narrow), Status::wrong_size);
+  EXPECT_EQ(family.forward_dynamics(bad_q, t.v, t.a, tau), Status::not_finite);
+  EXPECT_EQ(family.forward_dynamics(t.q, bad, t.a, tau), Status::not_finite);
+  EXPECT_EQ(family.forward_dynamics(t.q, t.v, bad, tau), Status::not_finite);
+  EXPECT_EQ(family.forward_dynamics(t.q, t.v, t.a, wrong), Status::wrong_size);
+  EXPECT_EQ(family.refine(t.q, t.v, bad, tau), Status::not_finite);
+  EXPECT_EQ(family.refine(t.q, t.v, t.a, bad), Status::not_finite);
 }
 
 TEST(GibbsAppell, AMasslessTipIsSingularButHasInverseDynamics) {

@@ -345,7 +345,7 @@ TEST(FourBarLinkage, MasslessLinks) {
   bar.m3 = bar.I3 = 0.0;  // nothing has mass
   const Model empty = build_model(bar.description());
   Dynamics<double> nothing(empty);
-  Loops<double> weightless(nothing.tree, empty, bar.loop(empty));
+  Loops<double> weightless(nothing.tree(), empty, bar.loop(empty));
   for (const LoopMethod& method : methods) {
     SCOPED_TRACE(method.name);
     EXPECT_EQ((weightless.*method.solve)(bar.q(theta), bar.v(theta, rate), tau, a, lambda),

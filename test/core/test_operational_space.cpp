@@ -13,7 +13,6 @@ using namespace dynamics_core;
 using Eigen::MatrixXd;
 using Eigen::Vector3d;
 using Eigen::VectorXd;
-using Task;
 using support::difference;
 
 namespace {

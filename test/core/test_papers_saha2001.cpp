@@ -71,9 +71,11 @@ void expect_methods_agree(const Experiment& experiment, const std::string& robot
     oracle.set_state(q, v);
     tau = oracle.inverse_dynamics(a);
     for (const Method method : all_methods) {
-      ASSERT_EQ(with(dynamics, method).inverse_dynamics(q, v, a, x), Status::ok);
+      dynamics.use(method);
+      ASSERT_EQ(dynamics.inverse_dynamics(q, v, a, x), Status::ok);
       EXPECT_LT((x - tau).norm(), 1e-10) << to_string(method);
-      ASSERT_EQ(with(dynamics, method).forward_dynamics(q, v, tau, x), Status::ok);
+      dynamics.use(method);
+      ASSERT_EQ(dynamics.forward_dynamics(q, v, tau, x), Status::ok);
       EXPECT_LT((x - a).norm(), 1e-8) << to_string(method) << " at t = " << 0.1 * k;
     }
   }

@@ -15,7 +15,7 @@ using namespace dynamics_core;
 using Eigen::MatrixXd;
 using Eigen::VectorXd;
 using support::close_to;
-using support::Tree;
+using support::RandomTree;
 
 constexpr unsigned trees = 400;
 
@@ -36,7 +36,7 @@ bool above(const Model& model, int j, int k) {
 
 TEST(UdutFactors, MultiplyToTheMassMatrix) {
   for (unsigned seed = 1; seed <= trees; ++seed) {
-    const Tree t(seed, false);
+    const RandomTree t(seed, false);
     SCOPED_TRACE(t.trace());
     const int n = t.model.nv;
     Dynamics<double> dynamics(t.model);
@@ -61,7 +61,7 @@ TEST(UdutFactors, MultiplyToTheMassMatrix) {
 
 TEST(UdutForwardDynamics, UndoesInverseDynamicsAndAgreesWithArticulatedBodies) {
   for (unsigned seed = 1; seed <= trees; ++seed) {
-    const Tree t(seed, false);
+    const RandomTree t(seed, false);
     SCOPED_TRACE(t.trace());
     Dynamics<double> dynamics(t.model);
     support::load_randomly(seed, t.model, dynamics);
@@ -77,7 +77,7 @@ TEST(UdutForwardDynamics, UndoesInverseDynamicsAndAgreesWithArticulatedBodies) {
 
 TEST(UdutInverseMassMatrix, InvertsTheMassMatrix) {
   for (unsigned seed = 1; seed <= trees; ++seed) {
-    const Tree t(seed, false);
+    const RandomTree t(seed, false);
     SCOPED_TRACE(t.trace());
     const int n = t.model.nv;
     Dynamics<double> dynamics(t.model);
@@ -93,7 +93,7 @@ TEST(UdutInverseMassMatrix, InvertsTheMassMatrix) {
 /// The factors outlive other calls at other configurations.
 TEST(UdutSolve, UsesTheLastFactors) {
   for (unsigned seed = 1; seed <= 100; ++seed) {
-    const Tree t(seed, false);
+    const RandomTree t(seed, false);
     SCOPED_TRACE(t.trace());
     Dynamics<double> dynamics(t.model);
     VectorXd x(t.model.nv);
@@ -205,7 +205,7 @@ TEST(Udut, SingularOnlyInCombination) {
 
 TEST(Udut, MimicJointsAreUnsupported) {
   for (unsigned seed = 1; seed <= 50; ++seed) {
-    const Tree t(seed);
+    const RandomTree t(seed);
     if (t.model.mimics.empty()) continue;
     Dynamics<double> dynamics(t.model);
     const int n = t.model.nv;

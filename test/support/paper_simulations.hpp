@@ -313,7 +313,8 @@ inline LineSimulation line_simulation(const Model& model, Options options, Metho
   out.result = simulate(dynamics, plant, State{0.0, q, v}, options, [&](const State& s) {
     line.evaluate(s.t, q, v, a);
     require(planner.families().newton_euler.inverse_dynamics(q, v, a, tau));
-    require(with(observer, method).forward_dynamics(s.q, s.v, tau, a_simulated));
+    observer.use(method);
+    require(observer.forward_dynamics(s.q, s.v, tau, a_simulated));
     out.q_error += (s.q - q).cwiseAbs();
     out.v_error += (s.v - v).cwiseAbs();
     out.a_error += (a_simulated - a).cwiseAbs();

@@ -14,17 +14,18 @@
 namespace support {
 
 /// A random robot and a state; everything follows from the seed.
-struct Tree {
+struct RandomTree {
   unsigned seed;
   dynamics_core::Model model;
   Eigen::VectorXd q, v, a;
 
-  explicit Tree(unsigned seed_, bool mimic = true, bool floating = true) : seed(seed_) {
+  explicit RandomTree(unsigned seed_, bool mimic = true, bool floating = true) : seed(seed_) {
     Random random(seed);
     RandomOptions options;
     options.joints = random.integer(1, seed % 10 == 0 ? 64 : 12);
     if (random.chance(0.7)) options.branching = 0.4;
     if (random.chance(0.5)) options.prismatic = 0.3;
+    if (seed % 4 == 3) options.helical = 0.2;
     if (random.chance(0.3)) options.fixed = 0.2;
     if (random.chance(0.3)) options.planar = 0.2;
     if (floating && random.chance(0.3)) options.floating = 0.2;
