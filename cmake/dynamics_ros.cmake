@@ -36,37 +36,37 @@ function(ros_library name)
   add_library(${name} SHARED ${arg_SOURCES})
   target_include_directories(${name} PUBLIC ${ros}/include)
   target_link_libraries(${name}
-    PUBLIC dynamics_core ${interface_library} ${arg_LINK} PRIVATE realtime_dynamics_warnings)
+    PUBLIC ${interface_library} ${arg_LINK} PRIVATE realtime_dynamics_warnings)
   install(TARGETS ${name} DESTINATION lib)
 endfunction()
 
 generate_parameter_library(feedforward_controller_parameters
   dynamics_ros/src/feedforward_controller_parameters.yaml)
 without_warnings(feedforward_controller_parameters)
-ros_library(feedforward_controller
+ros_library(realtime_dynamics_feedforward_controller
   SOURCES feedforward_controller.cpp feedforward_settings.cpp
-  LINK feedforward_controller_parameters controller_interface::controller_interface
+  LINK realtime_dynamics::control feedforward_controller_parameters controller_interface::controller_interface
     diagnostic_updater::diagnostic_updater hardware_interface::hardware_interface
     pluginlib::pluginlib rclcpp::rclcpp rclcpp_lifecycle::rclcpp_lifecycle
     realtime_tools::realtime_tools ${control_msgs_TARGETS} ${trajectory_msgs_TARGETS})
 pluginlib_export_plugin_description_file(
   controller_interface dynamics_ros/feedforward_controller.xml)
 
-ros_library(simulated_system
+ros_library(realtime_dynamics_simulated_system
   SOURCES simulated_system.cpp
-  LINK hardware_interface::hardware_interface pluginlib::pluginlib rclcpp::rclcpp
-    rclcpp_lifecycle::rclcpp_lifecycle realtime_tools::realtime_tools ${std_srvs_TARGETS})
+  LINK realtime_dynamics::simulation hardware_interface::hardware_interface pluginlib::pluginlib
+    rclcpp::rclcpp rclcpp_lifecycle::rclcpp_lifecycle realtime_tools::realtime_tools ${std_srvs_TARGETS})
 pluginlib_export_plugin_description_file(hardware_interface dynamics_ros/simulated_system.xml)
 
 generate_parameter_library(dynamics_server_parameters
   dynamics_ros/src/dynamics_server_parameters.yaml)
 without_warnings(dynamics_server_parameters)
 file(GLOB server_sources RELATIVE ${ros}/src CONFIGURE_DEPENDS ${ros}/src/dynamics_server*.cpp)
-ros_library(dynamics_server_component
+ros_library(realtime_dynamics_server
   SOURCES ${server_sources}
-  LINK dynamics_server_parameters rclcpp::rclcpp rclcpp_components::component
+  LINK realtime_dynamics::core dynamics_server_parameters rclcpp::rclcpp rclcpp_components::component
     ${geometry_msgs_TARGETS} ${sensor_msgs_TARGETS} ${std_msgs_TARGETS} ${trajectory_msgs_TARGETS})
-rclcpp_components_register_node(dynamics_server_component
+rclcpp_components_register_node(realtime_dynamics_server
   PLUGIN realtime_dynamics::DynamicsServer
   EXECUTABLE dynamics_server
   EXECUTOR MultiThreadedExecutor)
@@ -81,7 +81,7 @@ find_package(inverse_dynamics_solver QUIET)
 if(inverse_dynamics_solver_FOUND)
   ros_library(realtime_dynamics_solver
     SOURCES inverse_dynamics_solver.cpp
-    LINK pluginlib::pluginlib rclcpp::rclcpp)
+    LINK realtime_dynamics::core pluginlib::pluginlib rclcpp::rclcpp)
   target_include_directories(realtime_dynamics_solver SYSTEM PRIVATE
     ${inverse_dynamics_solver_INCLUDE_DIRS})
   pluginlib_export_plugin_description_file(

@@ -7,7 +7,7 @@
 
 #include "common.hpp"
 #include "drive.hpp"
-#include "dynamics_core/simulation.hpp"
+#include "dynamics_core/simulation/integrators.hpp"
 #include "dynamics_core/text.hpp"
 #include "progress.hpp"
 
@@ -325,8 +325,9 @@ int simulate(const SimulateOptions& options) {
       progress.show(state.t);
       return record(state);
     };
-    result = integrator.adaptive ? adaptive_steps(dynamics, plant, options, *integrator.adaptive, observe)
-                                 : fixed_steps(dynamics, plant, options, observe);
+    result = integrator.adaptive
+                 ? adaptive_steps(dynamics, plant, options, *integrator.adaptive, observe)
+                 : fixed_steps(dynamics, plant, options, observe);
   }
   out.flush();
   if (!to_stdout && !out) throw std::runtime_error(options.output + ": cannot be written");

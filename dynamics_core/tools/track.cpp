@@ -183,8 +183,8 @@ void require_effort_limits(const Model& model, const std::string& file) {
 /// at rest, M_jj. With those free, the joint moves as little as 1/(M⁻¹)_jj, and a damping d that
 /// acts late must not overshoot there. d (M⁻¹)_jj lag < π/2 is the bound of stability; 1/4 keeps
 /// clear of it.
-[[nodiscard]] VectorXd inertias(const Model& model, Dynamics<double>& dynamics, const Motion& motion,
-                                double bandwidth, double lag) {
+[[nodiscard]] VectorXd inertias(const Model& model, Dynamics<double>& dynamics,
+                                const Motion& motion, double bandwidth, double lag) {
   Eigen::MatrixXd M(model.nv, model.nv);
   VectorXd mean = VectorXd::Zero(model.nv);
   VectorXd most = VectorXd::Constant(model.nv, std::numeric_limits<double>::infinity());
@@ -232,7 +232,7 @@ void set_cycles(Experiment& x) {
   x.model = load_robot(o.robot);
   require_drives(x.model, o.robot);
   if (!o.no_effort_limits) require_effort_limits(x.model, o.robot.file);
-  x.robot = control::rescaled(
+  x.robot = simulation::rescaled(
       x.model, parse_errors(o.mass_errors, "--mass-error", names_of(x.model.links)),
       parse_errors(o.friction_errors, "--friction-error", names_of(x.model.joints)));
   x.known_loads = parse_payloads(x.model, o.robot.payloads, "--payload");
@@ -254,7 +254,8 @@ void set_cycles(Experiment& x) {
   x.motion = plan_motion(x.model, dynamics, motion);
   x.period = 1.0 / o.rate;
   x.budget = o.budget ? 1e-6 * *o.budget : x.period;
-  x.gains = choose_gains(o, x.model, inertias(x.model, dynamics, x.motion, o.bandwidth, loop_lag(x)));
+  x.gains =
+      choose_gains(o, x.model, inertias(x.model, dynamics, x.motion, o.bandwidth, loop_lag(x)));
   set_cycles(x);
   x.steps = o.steps;
   x.effort_limits = !o.no_effort_limits;

@@ -12,7 +12,7 @@
 
 #include "common.hpp"
 #include "dynamics_core/control/controller.hpp"
-#include "dynamics_core/control/simulated_robot.hpp"
+#include "dynamics_core/simulation/simulated_robot.hpp"
 #include "motion.hpp"
 
 namespace dynamics_core::tools {
@@ -45,7 +45,7 @@ struct Experiment {
   Model robot;                        ///< what it is
   std::vector<LinkLoad> known_loads;  ///< of the controller's model
   std::vector<LinkLoad> loads;        ///< of the robot
-  control::Imperfections imperfections;
+  simulation::Imperfections imperfections;
   Motion motion;
   std::vector<JointGains> gains;
   double period = 1e-3;  ///< s

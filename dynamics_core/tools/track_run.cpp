@@ -128,7 +128,7 @@ class Loop {
   const Experiment& x_;
   Controller controller_;
   control::Command command_;
-  control::SimulatedRobot robot_;
+  simulation::SimulatedRobot robot_;
   Status robot_status_ = Status::ok;
   Desired at_;
   VectorXd error_, squares_;

@@ -6,13 +6,13 @@
 
 namespace realtime_dynamics {
 
+using dynamics_core::ConfigError;
 using dynamics_core::Model;
 using dynamics_core::ModelOptions;
 using dynamics_core::Payload;
 using dynamics_core::control::Config;
-using dynamics_core::ConfigError;
 using dynamics_core::control::Gains;
-using dynamics_core::control::JointFriction;
+using JointFriction = dynamics_core::JointFriction<double>;
 using feedforward_controller::Params;
 
 namespace {

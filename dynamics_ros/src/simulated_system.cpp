@@ -9,17 +9,17 @@
 #include <rclcpp/node.hpp>
 
 #include "dynamics_core/control/config.hpp"
-#include "dynamics_core/control/payload_ramp.hpp"
+#include "dynamics_core/payload_ramp.hpp"
 #include "payload_request.hpp"
 
 namespace realtime_dynamics {
 
+using dynamics_core::ConfigError;
 using dynamics_core::JointInfo;
 using dynamics_core::MimicInfo;
 using dynamics_core::Model;
 using dynamics_core::Status;
-using dynamics_core::ConfigError;
-using dynamics_core::control::Drive;
+using dynamics_core::simulation::Drive;
 using Eigen::VectorXd;
 using hardware_interface::ComponentInfo;
 using hardware_interface::InterfaceInfo;
@@ -94,11 +94,11 @@ void SimulatedSystem::build() {
     check_interfaces(joint.name, "state_interface", joint.state_interfaces, quantities.size());
     names.push_back(joint.name);
   }
-  dynamics_core::control::SimulationSetup setup =
-      dynamics_core::control::read_simulation(info_.original_xml, names, info_.hardware_parameters);
+  dynamics_core::simulation::SimulationSetup setup = dynamics_core::simulation::read_simulation(
+      info_.original_xml, names, info_.hardware_parameters);
   robot_.emplace(setup.model, setup.imperfections, setup.mechanics);
   max_step_ = setup.max_step;
-  setpoints_ = dynamics_core::control::Setpoints(setup.model.nv);
+  setpoints_ = dynamics_core::simulation::Setpoints(setup.model.nv);
   loads_.set(Loads{std::vector<Load>(setup.model.links.size())});
   build_joints(setup.model);
   model_ = std::move(setup.model);
@@ -127,7 +127,7 @@ void SimulatedSystem::build_joints(const Model& model) {
     }
     const InterfaceInfo* state = find(declared.state_interfaces, quantities[position]);
     const std::string& text = state == nullptr ? std::string() : state->initial_value;
-    q[moved.q] = dynamics_core::control::initial_position(moved, text);
+    q[moved.q] = dynamics_core::simulation::initial_position(moved, text);
     if (text.empty() && q[moved.q] != 0.0)
       RCLCPP_WARN(get_logger(), "joint '%s' starts at %g, as zero is outside its limits",
                   joint.name.c_str(), q[moved.q]);

@@ -1,9 +1,10 @@
-#include <boost/numeric/odeint.hpp>
 #include <cmath>
 #include <iostream>
 
+#include "dynamics_core/control/controller.hpp"
+#include "dynamics_core/dynamics.hpp"
 #include "dynamics_core/load.hpp"
-#include "dynamics_core/families.hpp"
+#include "dynamics_core/simulation/simulated_robot.hpp"
 
 int main() {
   const auto model = dynamics_core::load_urdf_string(R"(
@@ -22,12 +23,16 @@ int main() {
         <axis xyz="0 1 0"/>
       </joint>
     </robot>)");
-  dynamics_core::Dynamics<double> workspace(model);
+  dynamics_core::Dynamics<double> robot(model);
   const Eigen::VectorXd q = Eigen::VectorXd::Constant(1, std::acos(0.0));
   Eigen::VectorXd tau(1);
-  const auto status = workspace.families().newton_euler.gravity(q, tau);
+  const auto status = robot.gravity(q, tau);
   std::cout << model.name << ": " << to_string(status) << ", " << tau[0] << " N·m\n";
   // m g l, held horizontally
   const bool right = status == dynamics_core::Status::ok && std::abs(tau[0] - 9.81) < 1e-12;
-  return right ? 0 : 1;
+  // The other layers are installed as well.
+  const dynamics_core::control::Controller controller(model, {});
+  dynamics_core::simulation::SimulatedRobot simulated(model, {});
+  const bool starts = simulated.start(q, Eigen::VectorXd::Zero(1)) == dynamics_core::Status::ok;
+  return right && starts && controller.size() == 1 ? 0 : 1;
 }

@@ -6,8 +6,8 @@
 #include <cmath>
 #include <limits>
 
-#include "dynamics_core/families.hpp"
 #include "dynamics_core/control/controller.hpp"
+#include "dynamics_core/families.hpp"
 #include "support/closed_loop.hpp"
 #include "support/trees.hpp"
 
@@ -182,9 +182,9 @@ TEST(PassivityEffort, IsThatOfChristoffelsMatrix) {
     const Matrices at(tree.model, tree.q, tree.v, tree.model.gravity);
     const VectorXd v_r = support::Random(seed + 5000).vector_x(tree.model.nv, 2.0);
     Dynamics<double> dynamics(tree.model);
-    PassivityScratch<double> scratch(tree.model.nv);
+    PassivityModel<double> passivity(tree.model.nv);
     VectorXd tau(tree.model.nv);
-    ASSERT_EQ(passivity_effort(dynamics, scratch, tree.q, tree.v, v_r, tree.a, tau), Status::ok);
+    ASSERT_EQ(passivity.effort(dynamics, tree.q, tree.v, v_r, tree.a, tau), Status::ok);
     ASSERT_TRUE(close_to(tau, VectorXd(at.M * tree.a + at.C * v_r + at.g), 1e-9));
   }
 }
@@ -202,9 +202,9 @@ TEST(PassivityEffort, HoldsForTheJointsOfARestingFloatingBase) {
     const Matrices at(tree.model, tree.q, tree.v, tree.model.gravity);
     VectorXd expected = at.M * tree.a + at.C * v_r + at.g;
     Dynamics<double> dynamics(tree.model);
-    PassivityScratch<double> scratch(tree.model.nv);
+    PassivityModel<double> passivity(tree.model.nv);
     VectorXd tau(tree.model.nv);
-    ASSERT_EQ(passivity_effort(dynamics, scratch, tree.q, tree.v, v_r, tree.a, tau), Status::ok);
+    ASSERT_EQ(passivity.effort(dynamics, tree.q, tree.v, v_r, tree.a, tau), Status::ok);
     for (const JointInfo& joint : tree.model.joints) {
       if (joint.type != JointType::floating) continue;
       tau.segment(joint.v, joint.nv).setZero();
@@ -217,14 +217,14 @@ TEST(PassivityEffort, HoldsForTheJointsOfARestingFloatingBase) {
 TEST(PassivityEffort, LeavesTheDynamicsAsItWas) {
   const support::RandomTree tree(3, true, false);
   Dynamics<double> dynamics(tree.model);
-  PassivityScratch<double> scratch(tree.model.nv);
+  PassivityModel<double> passivity(tree.model.nv);
   VectorXd tau(tree.model.nv);
   const Vec3<double> before = dynamics.tree().base_acceleration();
   VectorXd huge = tree.v;
   huge[0] = infinity;
-  EXPECT_EQ(passivity_effort(dynamics, scratch, tree.q, tree.v, huge, tree.a, tau), Status::not_finite);
-  EXPECT_EQ(passivity_effort(dynamics, scratch, tree.q, tree.v,
-                             VectorXd(VectorXd::Zero(tree.model.nv + 1)), tree.a, tau),
+  EXPECT_EQ(passivity.effort(dynamics, tree.q, tree.v, huge, tree.a, tau), Status::not_finite);
+  EXPECT_EQ(passivity.effort(dynamics, tree.q, tree.v, VectorXd(VectorXd::Zero(tree.model.nv + 1)),
+                             tree.a, tau),
             Status::wrong_size);
   EXPECT_EQ(dynamics.tree().base_acceleration(), before);
 }
@@ -348,7 +348,7 @@ TEST(JointSubset, AFloatingBaseIsHeldStill) {
 // --- Friction ------------------------------------------------------------------------------------
 
 TEST(JointFriction, IsThatOfTheModelWithoutStribeck) {
-  JointFriction friction;
+  JointFriction<double> friction;
   friction.viscous = 0.4;
   friction.coulomb = 1.5;
   EXPECT_EQ(friction.effort(0.0), 0.0);
@@ -358,7 +358,7 @@ TEST(JointFriction, IsThatOfTheModelWithoutStribeck) {
 }
 
 TEST(JointFriction, StribeckFallsFromBreakawayToCoulomb) {
-  JointFriction friction;
+  JointFriction<double> friction;
   friction.coulomb = 1.0;
   friction.breakaway = 3.0;
   friction.stribeck_velocity = 0.1;

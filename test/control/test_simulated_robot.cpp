@@ -1,6 +1,6 @@
 /// The robot that controllers are tried on, against closed forms and the core's own integrators.
 
-#include "dynamics_core/control/simulated_robot.hpp"
+#include "dynamics_core/simulation/simulated_robot.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -16,12 +16,12 @@
 namespace {
 
 using namespace dynamics_core;
-using control::Drive;
-using control::Imperfections;
-using control::Mechanics;
-using control::Setpoints;
-using control::SimulatedRobot;
 using Eigen::VectorXd;
+using simulation::Drive;
+using simulation::Imperfections;
+using simulation::Mechanics;
+using simulation::Setpoints;
+using simulation::SimulatedRobot;
 using testing::HasSubstr;
 
 constexpr double dt = 1e-3;
@@ -642,7 +642,7 @@ TEST(Rescaled, EqualsARobotDescribedWithThoseMasses) {
     link.inertial->inertia *= factors.back();
   }
   const Model expected = build_model(robot);
-  const Model actual = control::rescaled(model, factors, {});
+  const Model actual = simulation::rescaled(model, factors, {});
   Dynamics<double> ws_expected(expected);
   Dynamics<double> ws_actual(actual);
   VectorXd a(7);
@@ -662,7 +662,7 @@ TEST(Rescaled, EqualsARobotDescribedWithThoseMasses) {
 
 TEST(Rescaled, ScalesFriction) {
   const Model model = wheel(1.0, 0.5, 0.2);
-  const Model other = control::rescaled(model, {}, {1.5});
+  const Model other = simulation::rescaled(model, {}, {1.5});
   EXPECT_DOUBLE_EQ(other.joints[0].damping, 0.75);
   EXPECT_DOUBLE_EQ(other.joints[0].friction, 0.3);
   EXPECT_EQ(other.links[1].inertial.mass, model.links[1].inertial.mass);
@@ -670,9 +670,9 @@ TEST(Rescaled, ScalesFriction) {
 
 TEST(Rescaled, RefusesFactorsThatMakeNoSense) {
   const Model model = wheel(1.0, 0.5, 0.2);
-  EXPECT_THROW((void)control::rescaled(model, {1.0}, {}), ConfigError);
-  EXPECT_THROW((void)control::rescaled(model, {1.0, -1.0}, {}), ConfigError);
-  EXPECT_THROW((void)control::rescaled(model, {}, {std::nan("")}), ConfigError);
+  EXPECT_THROW((void)simulation::rescaled(model, {1.0}, {}), ConfigError);
+  EXPECT_THROW((void)simulation::rescaled(model, {1.0, -1.0}, {}), ConfigError);
+  EXPECT_THROW((void)simulation::rescaled(model, {}, {std::nan("")}), ConfigError);
 }
 
 }  // namespace

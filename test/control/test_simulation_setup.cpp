@@ -1,6 +1,6 @@
 /// A simulated robot from a URDF and settings in words.
 
-#include "dynamics_core/control/simulation_setup.hpp"
+#include "dynamics_core/simulation/simulation_setup.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -16,8 +16,8 @@ namespace {
 
 using namespace dynamics_core;
 
-using control::read_simulation;
-using control::SimulationSetup;
+using simulation::read_simulation;
+using simulation::SimulationSetup;
 using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -138,7 +138,7 @@ std::string complaint(const Settings& settings,
                       const std::vector<std::string>& joints = {"hinge", "slide"}) {
   try {
     const SimulationSetup setup = read(settings, joints);
-    const control::SimulatedRobot robot(setup.model, setup.imperfections, setup.mechanics);
+    const simulation::SimulatedRobot robot(setup.model, setup.imperfections, setup.mechanics);
   } catch (const std::exception& error) {
     return error.what();
   }
@@ -182,9 +182,9 @@ TEST(SimulationSetup, NamesWhatIsWrong) {
 TEST(SimulationSetup, HasAUserPageThatTellsOfEverySetting) {
   std::ifstream file(RD_SOURCE_DIR "/dynamics_ros/doc/simulated_system.md");
   const std::string page((std::istreambuf_iterator<char>(file)), {});
-  for (const char* name : control::simulation_settings)
+  for (const char* name : simulation::simulation_settings)
     EXPECT_THAT(page, HasSubstr("| `" + std::string(name) + "` | "));
-  const control::Mechanics mechanics;
+  const simulation::Mechanics mechanics;
   EXPECT_THAT(page, HasSubstr("| `servo_frequency` | " + in_short(mechanics.servo_frequency)));
   EXPECT_THAT(page, HasSubstr("| `stop_frequency` | " + in_short(mechanics.stop_frequency)));
 }
@@ -211,21 +211,21 @@ TEST(SimulationSetup, RefusesJointsWithSeveralDegreesOfFreedom) {
 
 TEST(InitialPosition, IsTheNearestToZeroWithinTheLimits) {
   const Model model = read({}).model;
-  EXPECT_EQ(control::initial_position(model.joints[0], ""), 0.5);
-  EXPECT_EQ(control::initial_position(model.joints[1], ""), 0.0);
+  EXPECT_EQ(simulation::initial_position(model.joints[0], ""), 0.5);
+  EXPECT_EQ(simulation::initial_position(model.joints[1], ""), 0.0);
 }
 
 TEST(InitialPosition, IsWhatTheTextSays) {
   const Model model = read({}).model;
-  EXPECT_EQ(control::initial_position(model.joints[0], "1.25"), 1.25);
-  EXPECT_EQ(control::initial_position(model.joints[1], "-20"), -20.0);
+  EXPECT_EQ(simulation::initial_position(model.joints[0], "1.25"), 1.25);
+  EXPECT_EQ(simulation::initial_position(model.joints[1], "-20"), -20.0);
 }
 
 TEST(InitialPosition, RefusesWhatIsNoPlaceToBe) {
   const Model model = read({}).model;
-  EXPECT_THROW((void)control::initial_position(model.joints[0], "0.4"), ConfigError);
-  EXPECT_THROW((void)control::initial_position(model.joints[0], "up"), ConfigError);
-  EXPECT_THROW((void)control::initial_position(model.joints[1], "inf"), ConfigError);
+  EXPECT_THROW((void)simulation::initial_position(model.joints[0], "0.4"), ConfigError);
+  EXPECT_THROW((void)simulation::initial_position(model.joints[0], "up"), ConfigError);
+  EXPECT_THROW((void)simulation::initial_position(model.joints[1], "inf"), ConfigError);
 }
 
 }  // namespace

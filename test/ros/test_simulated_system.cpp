@@ -22,7 +22,7 @@
 #include <thread>
 #include <vector>
 
-#include "dynamics_core/control/simulation_setup.hpp"
+#include "dynamics_core/simulation/simulation_setup.hpp"
 #include "realtime_dynamics/srv/set_payload.hpp"
 
 // Last, as it replaces functions that the headers before it declare.
@@ -30,8 +30,8 @@
 
 namespace {
 
-using dynamics_core::control::SimulatedRobot;
-using dynamics_core::control::SimulationSetup;
+using dynamics_core::simulation::SimulatedRobot;
+using dynamics_core::simulation::SimulationSetup;
 using hardware_interface::LoanedCommandInterface;
 using hardware_interface::return_type;
 using lifecycle_msgs::msg::State;
@@ -236,8 +236,8 @@ class SimulatedSystemTest : public testing::Test {
 /// The core's robot, with the same settings.
 struct Core {
   explicit Core(const Parameters& parameters)
-      : setup(dynamics_core::control::read_simulation(robot(""), {"shoulder", "elbow"},
-                                                      {parameters.begin(), parameters.end()})),
+      : setup(dynamics_core::simulation::read_simulation(robot(""), {"shoulder", "elbow"},
+                                                         {parameters.begin(), parameters.end()})),
         robot_(setup.model, setup.imperfections, setup.mechanics) {}
   SimulationSetup setup;
   SimulatedRobot robot_;
@@ -279,14 +279,14 @@ TEST_F(SimulatedSystemTest, MovesAsTheCoreDoes) {
   ASSERT_TRUE(manager.activate());
   const Eigen::Vector2d start(0.2, -0.3);
   ASSERT_EQ(core.robot_.start(start, Eigen::Vector2d::Zero()), dynamics_core::Status::ok);
-  dynamics_core::control::Setpoints setpoints(2);
-  setpoints.drives.assign(2, dynamics_core::control::Drive::brake);
+  dynamics_core::simulation::Setpoints setpoints(2);
+  setpoints.drives.assign(2, dynamics_core::simulation::Drive::brake);
   const auto step = [&] {
     ASSERT_EQ(core.robot_.cycle(setpoints, dt, 4), dynamics_core::Status::ok);
   };
   manager.claim({"shoulder/effort", "elbow/effort"});
   step();
-  setpoints.drives.assign(2, dynamics_core::control::Drive::effort);
+  setpoints.drives.assign(2, dynamics_core::simulation::Drive::effort);
   for (int k = 0; k < 300; ++k) {
     setpoints.effort << 5.0 * std::sin(0.01 * k), 1.0;
     manager.command("shoulder/effort", setpoints.effort[0]);

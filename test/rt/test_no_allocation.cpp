@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "dynamics_core/loops.hpp"
 #include "dynamics_core/families.hpp"
+#include "dynamics_core/loops.hpp"
 #include "dynamics_core/regressor.hpp"
-#include "dynamics_core/simulation.hpp"
+#include "dynamics_core/simulation/integrators.hpp"
 #include "dynamics_core/trajectory.hpp"
 #include "support/allocation_guard.hpp"
 #include "support/random_model.hpp"
@@ -63,7 +63,8 @@ std::vector<Case<S>> cases() {
     const std::string family = to_string(method);
     const auto pick = [method](Bench<S>& b) {
       b.dynamics.use(method);
-      return &b.dynamics; };
+      return &b.dynamics;
+    };
     list.push_back({family + " inverse_dynamics", [pick](Bench<S>& b, const VectorX<S>& q) {
                       return pick(b)->inverse_dynamics(q, b.v, b.a, b.out);
                     }});
@@ -90,8 +91,10 @@ std::vector<Case<S>> cases() {
                     return b.dynamics.families().denoc.coriolis_christoffel(q, b.v, b.M);
                   }});
   list.push_back({"udut factors and solve", [](Bench<S>& b, const VectorX<S>& q) {
-                    if (const Status s = b.dynamics.families().udut.factorize(q); s != Status::ok) return s;
-                    if (const Status s = b.dynamics.families().udut.factors(b.M, b.out); s != Status::ok)
+                    if (const Status s = b.dynamics.families().udut.factorize(q); s != Status::ok)
+                      return s;
+                    if (const Status s = b.dynamics.families().udut.factors(b.M, b.out);
+                        s != Status::ok)
                       return s;
                     return b.dynamics.families().udut.solve(b.a, b.out);
                   }});
@@ -104,13 +107,15 @@ std::vector<Case<S>> cases() {
          if (const Status s = b.dynamics.kinematics().update(q, b.v); s != Status::ok) return s;
          if (const Status s = b.dynamics.kinematics().pose(link, X); s != Status::ok) return s;
          if (const Status s = b.dynamics.kinematics().velocity(link, V); s != Status::ok) return s;
-         if (const Status s = b.dynamics.kinematics().jacobian(link, b.J); s != Status::ok) return s;
+         if (const Status s = b.dynamics.kinematics().jacobian(link, b.J); s != Status::ok)
+           return s;
          if (const Status s = b.dynamics.kinematics().jacobian_rate(link, b.J); s != Status::ok)
            return s;
          if (const Status s = b.dynamics.kinematics().centre_of_mass(u); s != Status::ok) return s;
          if (const Status s = b.dynamics.kinematics().centre_of_mass_velocity(u); s != Status::ok)
            return s;
-         if (const Status s = b.dynamics.kinematics().centre_of_mass_jacobian(b.Jc); s != Status::ok)
+         if (const Status s = b.dynamics.kinematics().centre_of_mass_jacobian(b.Jc);
+             s != Status::ok)
            return s;
          (void)b.dynamics.kinematics().energy();
          if (const Status s = b.dynamics.kinematics().configuration_rate(q, b.v, b.q_out);
@@ -147,7 +152,8 @@ std::vector<Case<S>> cases() {
       {"payload, gravity and outer forces", [](Bench<S>& b, const VectorX<S>& q) {
          const int link = static_cast<int>(b.model.links.size()) - 1;
          b.dynamics.clear_external_forces();
-         if (const Status s = b.dynamics.set_gravity(Vec3<S>(q[0], S(0), S(-9.81))); s != Status::ok)
+         if (const Status s = b.dynamics.set_gravity(Vec3<S>(q[0], S(0), S(-9.81)));
+             s != Status::ok)
            return s;
          const Payload<S> load = {S(1), Vec3<S>(q[0], S(0), S(0)), Symmetric3<S>::zero()};
          if (const Status s = b.dynamics.set_payload(link, load); s != Status::ok) return s;

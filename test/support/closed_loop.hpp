@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "dynamics_core/control/controller.hpp"
-#include "dynamics_core/simulation.hpp"
+#include "dynamics_core/simulation/integrators.hpp"
 #include "support/random_model.hpp"
 
 namespace support {

@@ -8,15 +8,15 @@
 #include <string>
 
 #include "dynamics_core/load.hpp"
-#include "dynamics_core/simulation.hpp"
+#include "dynamics_core/simulation/integrators.hpp"
 #include "dynamics_core/trajectory.hpp"
 
 namespace support {
 
+using dynamics_core::Dynamics;
 using dynamics_core::Method;
 using dynamics_core::Model;
 using dynamics_core::Status;
-using dynamics_core::Dynamics;
 using dynamics_core::simulation::Options;
 using dynamics_core::simulation::Result;
 using dynamics_core::simulation::State;
@@ -121,8 +121,7 @@ inline Forced forced_simulation(const Experiment& experiment, Options options,
     experiment.efforts(planner, t, tau);
   };
   dynamics.use(method);
-  dynamics_core::simulation::Plant plant(dynamics,
-                                         effort);
+  dynamics_core::simulation::Plant plant(dynamics, effort);
   options.duration = Experiment::duration;
   Crossing hundredth(std::log(0.01));  // errors grow as exponentials
   Crossing tenth(std::log(0.1));

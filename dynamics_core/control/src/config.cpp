@@ -87,7 +87,7 @@ void require(bool holds, const std::string& parameter, double value, const char*
   if (!holds) throw ConfigError(parameter, to_short_text(value), remedy);
 }
 
-void check_friction(const std::string& joint, const JointFriction& friction) {
+void check_friction(const std::string& joint, const JointFriction<double>& friction) {
   const std::string prefix = "friction." + joint + ".";
   const auto check = [&](const char* name, double x) {
     require(std::isfinite(x) && x >= 0.0, prefix + name, x, "give a finite number, not below zero");
@@ -195,15 +195,6 @@ bool usable(const Gains& gains, Mode mode) noexcept {
   if (!finite || gains.p < 0.0 || gains.d < 0.0 || gains.i < 0.0) return false;
   if (!(gains.i_clamp >= 0.0)) return false;
   return gains.i == 0.0 || mode == Mode::computed_torque;
-}
-
-double JointFriction::effort(double v) const noexcept {
-  double dry = coulomb;
-  if (breakaway > coulomb) {
-    const double x = v / stribeck_velocity;
-    dry += (breakaway - coulomb) * std::exp(-x * x);
-  }
-  return dry * v / std::sqrt(v * v + transition * transition) + viscous * v;
 }
 
 void check_gains(const std::string& joint, const Gains& gains, Mode mode) {

@@ -7,14 +7,11 @@ namespace dynamics_core::control {
 
 namespace {
 
-[[nodiscard]] const JointInfo& find(const Model& model, const std::string& name) {
-  return model.joints[static_cast<std::size_t>(model.find_joint(name))];
-}
-
 [[nodiscard]] std::vector<bool> without_end_stops(const Model& model, const Config& config) {
   std::vector<bool> out;
   for (const std::string& name : config.joints)
-    out.push_back(find(model, name).type == JointType::continuous);
+    out.push_back(model.joints[static_cast<std::size_t>(model.find_joint(name))].type ==
+                  JointType::continuous);
   return out;
 }
 
@@ -25,8 +22,10 @@ namespace {
 Controller::Controller(const Model& model, const Config& config)
     : config_(resolve(model, config)),
       n_(static_cast<Eigen::Index>(config_.joints.size())),
-      robot_(model),
-      scratch_(model.nv),
+      robot_(model, config_),
+      feedforward_{{config_.compensation}},
+      computed_torque_(n_),
+      passivity_(n_),
       wraps_(without_end_stops(model, config_)),
       limits_(config_.joints.size()),
       reference_(config_, n_, wraps_),
@@ -39,26 +38,7 @@ Controller::Controller(const Model& model, const Config& config)
       integral_(zeros(n_)),
       effort_(zeros(n_)),
       last_(make_command()),
-      effort_left_off_(zeros(n_)),
-      model_q_(model.neutral()),
-      model_v_(zeros(model.nv)),
-      model_a_(zeros(model.nv)),
-      model_v_r_(zeros(model.nv)),
-      model_effort_(zeros(model.nv)),
-      v_r_(zeros(n_)),
-      a_r_(zeros(n_)) {
-  for (const std::string& name : config_.joints) {
-    q_index_.push_back(find(model, name).q);
-    v_index_.push_back(find(model, name).v);
-  }
-  for (const JointInfo& joint : model.joints) {
-    const auto& mine = config_.joints;
-    if (joint.nv != 1 || std::find(mine.begin(), mine.end(), joint.name) != mine.end()) continue;
-    others_.push_back(joint.name);
-    other_index_.push_back(joint.q);
-    const auto at = config_.locked.find(joint.name);
-    if (at != config_.locked.end()) model_q_[joint.q] = at->second;
-  }
+      effort_left_off_(zeros(n_)) {
   (void)set_gravity(*config_.gravity);  // resolve() has checked it
 }
 
@@ -132,7 +112,7 @@ State Controller::update(const Measurement& measurement, const Reference& refere
   if (referenced) reference_.update(reference, step, counts_);
   velocity_estimate_.advance(step);
   start_ramp_.advance(step);
-  const Status loaded = payload_ramp_.advance(step, robot_.tree());
+  const Status loaded = payload_ramp_.advance(step, robot_.dynamics().tree());
 
   if (!usable(measurement)) return hold(Event::bad_measurement, command);
   take(measurement);
@@ -204,7 +184,7 @@ void Controller::write(Command& command) const noexcept {
 Status Controller::set_gravity(const Eigen::Vector3d& gravity) noexcept {
   if (!gravity.allFinite()) return Status::not_finite;
   config_.gravity = gravity;
-  return robot_.set_gravity(
+  return robot_.dynamics().set_gravity(
       config_.hardware_compensates_gravity ? Eigen::Vector3d(Eigen::Vector3d::Zero()) : gravity);
 }
 
@@ -221,7 +201,7 @@ Status Controller::set_payload(int link, const Payload<double>& payload,
   if (const Status s = payload_ramp_.start(link, payload, active ? transition : 0.0);
       s != Status::ok)
     return s;
-  return active ? Status::ok : payload_ramp_.advance(0.0, robot_.tree());
+  return active ? Status::ok : payload_ramp_.advance(0.0, robot_.dynamics().tree());
 }
 
 // --- The steps of a cycle ------------------------------------------------------------------------
@@ -234,7 +214,7 @@ double Controller::checked_step(double dt) noexcept {
 }
 
 bool Controller::usable(const Measurement& measurement) const noexcept {
-  const auto others = static_cast<Eigen::Index>(other_index_.size());
+  const auto others = static_cast<Eigen::Index>(robot_.other_joints().size());
   return measurement.position.usable(n_) &&
          (measurement.velocity.absent() || measurement.velocity.usable(n_)) &&
          (measurement.others.absent() || measurement.others.size() == others);
@@ -248,15 +228,7 @@ void Controller::take(const Measurement& measurement) noexcept {
   } else {
     v_ = measurement.velocity.vector();
   }
-  take_others(measurement.others);
-}
-
-void Controller::take_others(const View& others) noexcept {
-  if (others.absent()) return;
-  for (std::size_t j = 0; j < other_index_.size(); ++j) {
-    const double x = others[static_cast<Eigen::Index>(j)];
-    if (std::isfinite(x)) model_q_[other_index_[j]] = x;
-  }
+  robot_.set_others(measurement.others);
 }
 
 void Controller::compare() noexcept {
@@ -266,16 +238,15 @@ void Controller::compare() noexcept {
 }
 
 Status Controller::run_law() noexcept {
+  const LawInput x{
+      q_,  v_,        reference_.position(), reference_.velocity(), reference_.acceleration(), e_,
+      ed_, integral_, config_.gains};
   switch (config_.mode) {
-    case Mode::gravity_compensation: return gravity_compensation();
-    case Mode::feedforward: {
-      const Status s = feedforward();
-      add_pd();
-      return s;
-    }
-    case Mode::computed_torque: return computed_torque();
-    case Mode::passivity: return passivity();
-    case Mode::pass_through: return feedforward();
+    case Mode::gravity_compensation: return GravityCompensation::effort(robot_, x, effort_);
+    case Mode::feedforward: return feedforward_.effort(robot_, x, effort_);
+    case Mode::computed_torque: return computed_torque_.effort(robot_, x, effort_);
+    case Mode::passivity: return passivity_.effort(robot_, x, effort_);
+    case Mode::pass_through: return feedforward_.model.effort(robot_, x, effort_);
   }
   return Status::out_of_range;
 }
@@ -314,103 +285,6 @@ void Controller::integrate(double step) noexcept {
     integral_[j] =
         std::clamp(integral_[j] + ramp * gains.i * e_[j] * step, -gains.i_clamp, gains.i_clamp);
   }
-}
-
-// --- The laws ------------------------------------------------------------------------------------
-
-/// g(q)
-Status Controller::gravity_compensation() noexcept {
-  put_position(q_);
-  const Status s = robot_.gravity(model_q_, model_effort_);
-  get_effort();
-  return s;
-}
-
-Status Controller::feedforward() noexcept {
-  switch (config_.compensation) {
-    case Compensation::none: effort_.setZero(); return Status::ok;
-    case Compensation::gravity: return gravity_compensation();
-    case Compensation::full: return inverse_dynamics_at_reference();
-  }
-  return Status::out_of_range;
-}
-
-/// M(q_d) a_d + C(q_d, v_d) v_d + g(q_d) + friction(v_d)
-Status Controller::inverse_dynamics_at_reference() noexcept {
-  put_position(reference_.position());
-  put(reference_.velocity(), model_v_);
-  put(reference_.acceleration(), model_a_);
-  const Status s =
-      robot_.inverse_dynamics(model_q_, model_v_, model_a_, model_effort_);
-  get_effort();
-  add_friction(reference_.velocity());
-  return s;
-}
-
-/// M(q)(a_d + p e + d ė + ∫ i e dt) + C(q, v) v + g(q) + friction(v_d)
-Status Controller::computed_torque() noexcept {
-  for (Eigen::Index j = 0; j < n_; ++j) {
-    const Gains& gains = config_.gains[static_cast<std::size_t>(j)];
-    a_r_[j] = reference_.acceleration()[j] + gains.p * e_[j] + gains.d * ed_[j] + integral_[j];
-  }
-  put_position(q_);
-  put(v_, model_v_);
-  put(a_r_, model_a_);
-  const Status s =
-      robot_.inverse_dynamics(model_q_, model_v_, model_a_, model_effort_);
-  get_effort();
-  add_friction(reference_.velocity());
-  return s;
-}
-
-/// Slotine and Li 1987: v_r = v_d + Λ e, a_r = a_d + Λ ė, s = v_r − v;
-/// M(q) a_r + C(q, v) v_r + g(q) + friction(v_r) + K s
-Status Controller::passivity() noexcept {
-  for (Eigen::Index j = 0; j < n_; ++j) {
-    const double lambda = config_.gains[static_cast<std::size_t>(j)].p;
-    v_r_[j] = reference_.velocity()[j] + lambda * e_[j];
-    a_r_[j] = reference_.acceleration()[j] + lambda * ed_[j];
-  }
-  put_position(q_);
-  put(v_, model_v_);
-  put(v_r_, model_v_r_);
-  put(a_r_, model_a_);
-  const Status s = passivity_effort<double>(robot_, scratch_, model_q_, model_v_, model_v_r_, model_a_,
-                                            model_effort_);
-  get_effort();
-  add_friction(v_r_);
-  for (Eigen::Index j = 0; j < n_; ++j)
-    effort_[j] += config_.gains[static_cast<std::size_t>(j)].d * (v_r_[j] - v_[j]);
-  return s;
-}
-
-void Controller::add_friction(const Eigen::VectorXd& v) noexcept {
-  for (Eigen::Index j = 0; j < n_; ++j)
-    effort_[j] += config_.friction[static_cast<std::size_t>(j)].effort(v[j]);
-}
-
-void Controller::add_pd() noexcept {
-  for (Eigen::Index j = 0; j < n_; ++j) {
-    const Gains& gains = config_.gains[static_cast<std::size_t>(j)];
-    effort_[j] += gains.p * e_[j] + gains.d * ed_[j];
-  }
-}
-
-// --- Between the joints commanded and those of the model -----------------------------------------
-
-void Controller::put_position(const Eigen::VectorXd& q) noexcept {
-  for (std::size_t j = 0; j < q_index_.size(); ++j)
-    model_q_[q_index_[j]] = q[static_cast<Eigen::Index>(j)];
-}
-
-void Controller::put(const Eigen::VectorXd& x, Eigen::VectorXd& model_x) const noexcept {
-  for (std::size_t j = 0; j < v_index_.size(); ++j)
-    model_x[v_index_[j]] = x[static_cast<Eigen::Index>(j)];
-}
-
-void Controller::get_effort() noexcept {
-  for (std::size_t j = 0; j < v_index_.size(); ++j)
-    effort_[static_cast<Eigen::Index>(j)] = model_effort_[v_index_[j]];
 }
 
 }  // namespace dynamics_core::control

@@ -14,8 +14,8 @@
 #include <string>
 #include <vector>
 
-#include "dynamics_core/control/simulated_robot.hpp"
-#include "dynamics_core/control/simulation_setup.hpp"
+#include "dynamics_core/simulation/simulated_robot.hpp"
+#include "dynamics_core/simulation/simulation_setup.hpp"
 #include "realtime_dynamics/srv/set_payload.hpp"
 
 namespace realtime_dynamics {
@@ -94,10 +94,10 @@ class SimulatedSystem : public hardware_interface::SystemInterface {
   void publish_states();
 
   std::optional<dynamics_core::Model> model_;
-  std::optional<dynamics_core::control::SimulatedRobot> robot_;
+  std::optional<dynamics_core::simulation::SimulatedRobot> robot_;
   double max_step_ = 0.0;
   std::vector<Joint> joints_;  ///< as declared
-  dynamics_core::control::Setpoints setpoints_{0};
+  dynamics_core::simulation::Setpoints setpoints_{0};
   dynamics_core::Status status_ = dynamics_core::Status::ok;  ///< of the last step
 
   Fault read_error_{"inject_read_error"}, write_error_{"inject_write_error"},

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "dynamics_core/config_error.hpp"
+#include "dynamics_core/friction.hpp"
 #include "dynamics_core/model.hpp"
 
 namespace dynamics_core::control {
@@ -61,17 +62,6 @@ struct Gains {
   double i_clamp = std::numeric_limits<double>::infinity();  ///< bound of |∫ i e dt|
 };
 
-/// Friction of one joint: [c + (b − c) exp(−(v/v_s)²)] · v/√(v² + ε²) + k v.
-struct JointFriction {
-  double viscous = 0.0;             ///< k, N·m·s/rad or N·s/m
-  double coulomb = 0.0;             ///< c, N·m or N
-  double breakaway = 0.0;           ///< b, N·m or N; zero: as coulomb, no Stribeck effect
-  double stribeck_velocity = 0.01;  ///< v_s, rad/s or m/s
-  double transition = 1e-3;         ///< ε, rad/s or m/s: below it the sign is smooth
-
-  [[nodiscard]] double effort(double v) const noexcept;
-};
-
 /// Lists are in the order of `joints`. One with a single element holds for all joints, an empty one
 /// means what its comment says.
 struct Config {
@@ -81,7 +71,7 @@ struct Config {
   Mode mode = Mode::feedforward;
   Compensation compensation = Compensation::full;  ///< for feedforward and pass_through
   std::vector<Gains> gains;                        ///< empty: zero
-  std::vector<JointFriction> friction;             ///< empty: damping and friction of the model
+  std::vector<JointFriction<double>> friction;     ///< empty: damping and friction of the model
   std::vector<double> effort_limits;               ///< N·m or N; empty: the model's
   std::vector<double> effort_rate_limits;          ///< N·m/s or N/s; empty: none
   /// Where a joint is that is not in `joints`, until it is measured; rad or m, else zero.

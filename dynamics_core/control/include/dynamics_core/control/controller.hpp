@@ -23,14 +23,16 @@
 #include <string>
 #include <vector>
 
+#include "dynamics_core/control/commanded_robot.hpp"
 #include "dynamics_core/control/config.hpp"
-#include "dynamics_core/control/passivity.hpp"
-#include "dynamics_core/control/payload_ramp.hpp"
-#include "dynamics_core/control/ramp.hpp"
+#include "dynamics_core/control/laws/computed_torque.hpp"
+#include "dynamics_core/control/laws/feedforward.hpp"
+#include "dynamics_core/control/laws/passivity.hpp"
 #include "dynamics_core/control/reference_keeper.hpp"
 #include "dynamics_core/control/signals.hpp"
 #include "dynamics_core/control/state.hpp"
-#include "dynamics_core/dynamics.hpp"
+#include "dynamics_core/payload_ramp.hpp"
+#include "dynamics_core/ramp.hpp"
 
 namespace dynamics_core::control {
 
@@ -57,7 +59,9 @@ class Controller {
   /// The model's other joints of one degree of freedom, in the order of Measurement::others. They
   /// stand still wherever they are. Planar and floating joints stay where the model has them; a
   /// base that tilts is told through set_gravity().
-  [[nodiscard]] const std::vector<std::string>& other_joints() const noexcept { return others_; }
+  [[nodiscard]] const std::vector<std::string>& other_joints() const noexcept {
+    return robot_.other_joints();
+  }
   /// The configuration in use, with every list filled in.
   [[nodiscard]] const Config& config() const noexcept { return config_; }
   /// Of the right size, all zero. Off the real-time path.
@@ -128,7 +132,6 @@ class Controller {
   [[nodiscard]] double checked_step(double dt) noexcept;
   [[nodiscard]] bool usable(const Measurement& measurement) const noexcept;
   void take(const Measurement& measurement) noexcept;
-  void take_others(const View& others) noexcept;
   [[nodiscard]] bool may_start(const Measurement& measurement) noexcept;
   [[nodiscard]] bool is_where_it_left_off(const Measurement& measurement) const noexcept;
   void compare() noexcept;
@@ -136,20 +139,6 @@ class Controller {
   void limit(double step) noexcept;
   void limit_joint(std::size_t j, double wanted, double step) noexcept;
   void integrate(double step) noexcept;
-
-  // the laws; each leaves its effort in effort_
-  [[nodiscard]] Status gravity_compensation() noexcept;
-  [[nodiscard]] Status feedforward() noexcept;
-  [[nodiscard]] Status inverse_dynamics_at_reference() noexcept;
-  [[nodiscard]] Status computed_torque() noexcept;
-  [[nodiscard]] Status passivity() noexcept;
-  void add_friction(const Eigen::VectorXd& v) noexcept;
-  void add_pd() noexcept;
-
-  // between the joints commanded and those of the model
-  void put_position(const Eigen::VectorXd& q) noexcept;
-  void put(const Eigen::VectorXd& x, Eigen::VectorXd& model_x) const noexcept;
-  void get_effort() noexcept;
 
   // what leaves a cycle
   [[nodiscard]] bool fits(const Command& command) const noexcept;
@@ -159,12 +148,11 @@ class Controller {
 
   Config config_;
   Eigen::Index n_;
-  Dynamics<double> robot_;
-  PassivityScratch<double> scratch_;
-  std::vector<Eigen::Index> q_index_, v_index_;  ///< of each joint commanded, in the model
-  std::vector<std::string> others_;
-  std::vector<Eigen::Index> other_index_;  ///< into the model's q
-  std::vector<bool> wraps_;                ///< joints without end stops
+  CommandedRobot robot_;
+  Feedforward feedforward_;
+  ComputedTorque computed_torque_;
+  Passivity passivity_;
+  std::vector<bool> wraps_;  ///< joints without end stops
 
   State state_ = State::inactive;
   EventCounts counts_;
@@ -183,9 +171,6 @@ class Controller {
   Eigen::VectorXd effort_;           ///< of the law, before ramp and limits
   Command last_;                     ///< the last safe command
   Eigen::VectorXd effort_left_off_;  ///< the last before deactivation
-  Eigen::VectorXd model_q_;          ///< nq
-  Eigen::VectorXd model_v_, model_a_, model_v_r_, model_effort_;  ///< nv; zero for other joints
-  Eigen::VectorXd v_r_, a_r_;                                     ///< n
 };
 
 }  // namespace dynamics_core::control

@@ -8,9 +8,9 @@
 #include <unordered_map>
 #include <vector>
 
-#include "dynamics_core/control/simulated_robot.hpp"
+#include "dynamics_core/simulation/simulated_robot.hpp"
 
-namespace dynamics_core::control {
+namespace dynamics_core::simulation {
 
 /// All that a SimulatedRobot is built from.
 struct SimulationSetup {
@@ -39,4 +39,4 @@ inline constexpr std::array<const char*, 14> simulation_settings = {
 /// ConfigError where that is no number or outside the limits.
 [[nodiscard]] double initial_position(const JointInfo& joint, const std::string& text);
 
-}  // namespace dynamics_core::control
+}  // namespace dynamics_core::simulation

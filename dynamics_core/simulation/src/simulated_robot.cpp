@@ -1,14 +1,14 @@
-#include "dynamics_core/control/simulated_robot.hpp"
+#include "dynamics_core/simulation/simulated_robot.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <string>
 
-#include "dynamics_core/control/config.hpp"
+#include "dynamics_core/config_error.hpp"
 #include "dynamics_core/tree.hpp"
 
-namespace dynamics_core::control {
+namespace dynamics_core::simulation {
 
 namespace {
 
@@ -51,7 +51,18 @@ void require_from_zero(const char* parameter, double value) {
   return x;
 }
 
+[[nodiscard]] Friction<double> bristled(const Model& model, double stiffness) {
+  const Friction<double> stiff(model);
+  std::vector<JointFriction<double>> joints;
+  for (Index i = 0; i < stiff.size(); ++i) {
+    joints.push_back(stiff[i]);
+    joints.back().stiffness = stiffness;
+  }
+  return Friction<double>(std::move(joints));
+}
+
 [[nodiscard]] Mechanics checked(const Mechanics& x) {
+  require_from_zero("friction_stiffness", x.friction_stiffness);
   const auto above_zero = [](const char* parameter, double value) {
     require(std::isfinite(value) && value > 0.0, parameter, value,
             "give a finite number above zero");
@@ -91,7 +102,7 @@ SimulatedRobot::SimulatedRobot(const Model& model, const Imperfections& imperfec
       loads_(model.links.size()),
       imperfections_(checked(model, imperfections)),
       mechanics_(checked(mechanics)),
-      friction_(model),
+      friction_(bristled(model, mechanics_.friction_stiffness)),
       q_(model.neutral()),
       v_(VectorXd::Zero(model.nv)),
       a_(v_),
@@ -126,12 +137,12 @@ SimulatedRobot::SimulatedRobot(const Model& model, const Imperfections& imperfec
 
 Status SimulatedRobot::start(const VectorXd& q, const VectorXd& v) noexcept {
   if (const Status s = check_vector<double>(robot_.tree(), v); s != Status::ok) return s;
-  if (const Status s = robot_.gravity(q, plain_.effort); s != Status::ok)
-    return s;
+  if (const Status s = robot_.gravity(q, plain_.effort); s != Status::ok) return s;
   if (const Status s = robot_.mass_matrix(q, M_); s != Status::ok) return s;
   q_ = target_ = q;
   v_ = v;
   a_.setZero();
+  friction_.reset();
   inertia_ = M_.diagonal();
   now_ = plain_;
   effort_ = plain_.effort;
@@ -160,10 +171,11 @@ Status SimulatedRobot::cycle(const Setpoints& setpoints, double dt, int steps) n
   receive(setpoints);
   const double step = dt / steps;
   Acceleration acceleration{this, step};
-  for (int k = 0; k < steps; ++k)
-    if (const Status s = stepper_.semi_implicit_euler(acceleration, 0.0, step, q_, v_);
-        s != Status::ok)
-      return s;
+  for (int k = 0; k < steps; ++k) {
+    const Status s = stepper_.semi_implicit_euler(acceleration, 0.0, step, q_, v_);
+    if (s != Status::ok) return s;
+    friction_.advance(v_, step);
+  }
   if (saturated_) ++saturated_cycles_;
   measure();
   return Status::ok;
@@ -188,7 +200,7 @@ void SimulatedRobot::receive(const Setpoints& setpoints) noexcept {
   }
 }
 
-SimulatedRobot::Force SimulatedRobot::drive(std::size_t j, double h) const noexcept {
+SimulatedRobot::JointForce SimulatedRobot::drive(std::size_t j, double h) const noexcept {
   const auto i = static_cast<Index>(j);
   if (now_.drives[j] == Drive::brake) return {};
   if (now_.drives[j] == Drive::effort) return {now_.effort[i]};
@@ -202,11 +214,10 @@ SimulatedRobot::Force SimulatedRobot::drive(std::size_t j, double h) const noexc
 }
 
 /// Friction, stops and brake.
-SimulatedRobot::Force SimulatedRobot::resistance(std::size_t j, double h) const noexcept {
+SimulatedRobot::JointForce SimulatedRobot::resistance(std::size_t j, double h) const noexcept {
   const auto i = static_cast<Index>(j);
-  Force f;
-  f.D = friction_.viscous[i] +
-        friction_.coulomb[i] / std::sqrt(v_[i] * v_[i] + friction_.transition_square);
+  const auto friction = friction_.linearized(i, v_[i], h);
+  JointForce f{-friction.rest, friction.slope};
   if (now_.drives[j] == Drive::brake) f.D += brake_strength * inertia_[i] / h;
   const double next = q_[i] + h * v_[i];
   const double nearest = std::clamp(next, lower_[i], upper_[i]);
@@ -214,7 +225,7 @@ SimulatedRobot::Force SimulatedRobot::resistance(std::size_t j, double h) const 
   const double omega = two_pi * mechanics_.stop_frequency;
   f.K = inertia_[i] * omega * omega;
   f.D += 2.0 * inertia_[i] * omega;
-  f.push = f.K * (nearest - q_[i]);
+  f.push += f.K * (nearest - q_[i]);
   return f;
 }
 
@@ -246,7 +257,8 @@ Status SimulatedRobot::accelerate(double h) noexcept {
     const auto i = static_cast<Index>(j);
     const double slope = drives_[j].D + resistances_[j].D + h * (drives_[j].K + resistances_[j].K);
     left_[i] = drives_[j].push + resistances_[j].push - slope * v_[i];
-    beside = merged(beside, robot_.tree().set_rotor_inertia(static_cast<int>(j), rotor_[j] + h * slope));
+    beside =
+        merged(beside, robot_.tree().set_rotor_inertia(static_cast<int>(j), rotor_[j] + h * slope));
   }
   const Status s = robot_.forward_dynamics(q_, v_, left_, a_);
   for (std::size_t j = 0; j < drives_.size(); ++j)
@@ -261,7 +273,7 @@ bool SimulatedRobot::saturate(double h) noexcept {
   bool anew = false;
   for (std::size_t j = 0; j < drives_.size(); ++j) {
     const auto i = static_cast<Index>(j);
-    const Force& f = drives_[j];
+    const JointForce& f = drives_[j];
     const double v = v_[i] + h * a_[i];
     const double wanted = f.push - (f.D + h * f.K) * v;
     effort_[i] = std::clamp(wanted, -limit_[j], limit_[j]);
@@ -293,4 +305,4 @@ void SimulatedRobot::measure() noexcept {
   }
 }
 
-}  // namespace dynamics_core::control
+}  // namespace dynamics_core::simulation

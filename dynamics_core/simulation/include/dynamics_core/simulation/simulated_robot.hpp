@@ -3,7 +3,7 @@
 /// A robot to try a controller on: the core's forward dynamics behind drives and sensors that are
 /// as imperfect as you ask for. After construction it does not allocate.
 ///
-///     control::SimulatedRobot robot(model, {});
+///     simulation::SimulatedRobot robot(model, {});
 ///     robot.start(q, v);
 ///     while (running) {
 ///       controller.update({robot.measured_position(), robot.measured_velocity()}, ...);
@@ -17,12 +17,12 @@
 #include <random>
 #include <vector>
 
-#include "dynamics_core/control/payload_ramp.hpp"
 #include "dynamics_core/friction.hpp"
 #include "dynamics_core/model.hpp"
-#include "dynamics_core/simulation.hpp"
+#include "dynamics_core/payload_ramp.hpp"
+#include "dynamics_core/simulation/integrators.hpp"
 
-namespace dynamics_core::control {
+namespace dynamics_core::simulation {
 
 /// What lies between a controller and the links it moves.
 struct Imperfections {
@@ -66,6 +66,9 @@ struct Mechanics {
   /// do not aim beyond them.
   bool joint_stops = false;
   double stop_frequency = 150.0;  ///< Hz
+  /// N·m/rad or N/m: how stiff the joints' dry friction is before they slide; see friction.hpp.
+  /// Zero: friction without memory.
+  double friction_stiffness = 0.0;
 };
 
 /// The same robot with other mass properties and friction: mass and inertia of each link times its
@@ -121,9 +124,8 @@ class SimulatedRobot {
   [[nodiscard]] std::uint64_t saturated_cycles() const noexcept { return saturated_cycles_; }
 
  private:
-
   /// A force that is linear in a joint's new state: push − D v − K (q − q_old).
-  struct Force {
+  struct JointForce {
     double push = 0.0, D = 0.0, K = 0.0;
   };
 
@@ -136,8 +138,8 @@ class SimulatedRobot {
   };
 
   void receive(const Setpoints& setpoints) noexcept;
-  [[nodiscard]] Force drive(std::size_t j, double h) const noexcept;
-  [[nodiscard]] Force resistance(std::size_t j, double h) const noexcept;
+  [[nodiscard]] JointForce drive(std::size_t j, double h) const noexcept;
+  [[nodiscard]] JointForce resistance(std::size_t j, double h) const noexcept;
   [[nodiscard]] Status accelerate(double h) noexcept;
   [[nodiscard]] bool saturate(double h) noexcept;
   void measure() noexcept;
@@ -154,9 +156,9 @@ class SimulatedRobot {
   Eigen::VectorXd lower_, upper_;
   Eigen::MatrixXd M_;
   simulation::FixedStep<double> stepper_;
-  std::vector<double> rotor_;      ///< by joint: its reflected rotor inertia
-  std::vector<double> limit_;      ///< by joint: of its drive's effort
-  std::vector<Force> drives_, resistances_;
+  std::vector<double> rotor_;  ///< by joint: its reflected rotor inertia
+  std::vector<double> limit_;  ///< by joint: of its drive's effort
+  std::vector<JointForce> drives_, resistances_;
   std::vector<bool> at_limit_;        ///< by joint: its drive gives all that it has in this step
   bool saturated_ = false;            ///< a drive gave all that it has in this cycle
   Setpoints plain_;                   ///< of a cycle with efforts only
@@ -168,4 +170,4 @@ class SimulatedRobot {
   std::uint64_t saturated_cycles_ = 0;
 };
 
-}  // namespace dynamics_core::control
+}  // namespace dynamics_core::simulation

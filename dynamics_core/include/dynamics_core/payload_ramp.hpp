@@ -4,10 +4,10 @@
 
 #include <vector>
 
-#include "dynamics_core/control/ramp.hpp"
+#include "dynamics_core/ramp.hpp"
 #include "dynamics_core/tree.hpp"
 
-namespace dynamics_core::control {
+namespace dynamics_core {
 
 /// Moves the load of each link from what it is to what it shall be. Mass, first moment and inertia
 /// about the link's origin change in proportion, so that every effort, linear in them, runs
@@ -40,4 +40,4 @@ class PayloadRamp {
   int moving_ = 0;
 };
 
-}  // namespace dynamics_core::control
+}  // namespace dynamics_core

@@ -1,8 +1,8 @@
-#include "dynamics_core/control/payload_ramp.hpp"
+#include "dynamics_core/payload_ramp.hpp"
 
 #include <cmath>
 
-namespace dynamics_core::control {
+namespace dynamics_core {
 
 namespace {
 
@@ -67,4 +67,4 @@ Payload<double> PayloadRamp::current(int link) const noexcept {
   return about_mass_centre(loads_[static_cast<std::size_t>(link)].now());
 }
 
-}  // namespace dynamics_core::control
+}  // namespace dynamics_core

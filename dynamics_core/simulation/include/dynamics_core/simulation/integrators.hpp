@@ -13,8 +13,8 @@
 #include <string_view>
 #include <utility>
 
-#include "dynamics_core/friction.hpp"
 #include "dynamics_core/dynamics.hpp"
+#include "dynamics_core/friction.hpp"
 #include "dynamics_core/kinematics.hpp"
 
 namespace dynamics_core::simulation {
@@ -30,9 +30,7 @@ template <class S, class Effort>
 class Plant {
  public:
   Plant(Dynamics<S>& robot, Effort effort)
-      : robot_(&robot),
-        effort_(std::move(effort)),
-        tau_(VectorX<S>::Zero(robot.nv())) {}
+      : robot_(&robot), effort_(std::move(effort)), tau_(VectorX<S>::Zero(robot.nv())) {}
 
   /// Joints rub from here on; `friction` has to outlive the plant. nullptr ends it.
   void set_friction(const Friction<S>* friction) noexcept { friction_ = friction; }
@@ -153,7 +151,8 @@ Status FixedStep<S>::semi_implicit_euler(Acceleration& acceleration, const S& t,
   if (q.size() != dynamics_->nq() || v.size() != dynamics_->nv()) return Status::wrong_size;
   if (const Status s = acceleration(t, q, v, VectorOut<S>(a_)); s != Status::ok) return s;
   v_stage_ = v + dt * a_;
-  if (const Status s = dynamics_->kinematics().integrate(q, v_stage_, dt, q_stage_); s != Status::ok)
+  if (const Status s = dynamics_->kinematics().integrate(q, v_stage_, dt, q_stage_);
+      s != Status::ok)
     return s;
   return accept(q, v);
 }

@@ -1,4 +1,4 @@
-#include "dynamics_core/simulation.hpp"
+#include "dynamics_core/simulation/integrators.hpp"
 
 #include <algorithm>
 #include <boost/fusion/include/make_vector.hpp>
@@ -112,8 +112,8 @@ void try_step(Stepper& stepper, const System& system, const Dynamics<double>& ro
 }
 
 template <class Stepper>
-void run(Stepper stepper, const System& system, const Dynamics<double>& robot, const Options& options,
-         const Observer& observer, Result& result) {
+void run(Stepper stepper, const System& system, const Dynamics<double>& robot,
+         const Options& options, const Observer& observer, Result& result) {
   Flat x(static_cast<std::size_t>(robot.nq() + robot.nv()));
   flatten(result.state, x);
   if (observer && !observer(result.state)) return;

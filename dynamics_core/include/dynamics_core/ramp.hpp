@@ -1,6 +1,6 @@
 #pragma once
 
-namespace dynamics_core::control {
+namespace dynamics_core {
 
 /// From zero to one in a given time, with zero slope at both ends.
 class Ramp {
@@ -24,4 +24,4 @@ class Ramp {
   double elapsed_ = 0.0;
 };
 
-}  // namespace dynamics_core::control
+}  // namespace dynamics_core

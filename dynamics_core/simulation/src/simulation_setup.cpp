@@ -1,13 +1,13 @@
-#include "dynamics_core/control/simulation_setup.hpp"
+#include "dynamics_core/simulation/simulation_setup.hpp"
 
 #include <algorithm>
 #include <optional>
 
-#include "dynamics_core/control/config.hpp"
+#include "dynamics_core/config_error.hpp"
 #include "dynamics_core/load.hpp"
 #include "dynamics_core/text.hpp"
 
-namespace dynamics_core::control {
+namespace dynamics_core::simulation {
 
 namespace {
 
@@ -211,4 +211,4 @@ double initial_position(const JointInfo& joint, const std::string& text) {
   return value;
 }
 
-}  // namespace dynamics_core::control
+}  // namespace dynamics_core::simulation

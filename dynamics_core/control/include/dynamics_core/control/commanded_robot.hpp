@@ -1,0 +1,57 @@
+#pragma once
+
+/// The robot as the joints commanded see it: vectors have one element for each of them, in the
+/// order of Config::joints. The other joints stand still where they are.
+
+#include <string>
+#include <vector>
+
+#include "dynamics_core/control/config.hpp"
+#include "dynamics_core/control/signals.hpp"
+#include "dynamics_core/dynamics.hpp"
+
+namespace dynamics_core::control {
+
+/// All memory is taken in the constructor; every other member function is real-time safe.
+class CommandedRobot {
+ public:
+  /// `config` is what resolve() returns.
+  CommandedRobot(const Model& model, const Config& config);
+
+  /// Of the joints commanded.
+  [[nodiscard]] Eigen::Index size() const noexcept {
+    return static_cast<Eigen::Index>(v_index_.size());
+  }
+  [[nodiscard]] Dynamics<double>& dynamics() noexcept { return dynamics_; }
+
+  /// The model's other joints of one degree of freedom.
+  [[nodiscard]] const std::vector<std::string>& other_joints() const noexcept { return others_; }
+  /// Where they are, rad or m; what is not finite stays as it was.
+  void set_others(const View& positions) noexcept;
+
+  /// g(q)
+  [[nodiscard]] Status gravity(const Eigen::VectorXd& q, Eigen::VectorXd& tau) noexcept;
+  /// M(q) a + C(q, v) v + g(q)
+  [[nodiscard]] Status inverse_dynamics(const Eigen::VectorXd& q, const Eigen::VectorXd& v,
+                                        const Eigen::VectorXd& a, Eigen::VectorXd& tau) noexcept;
+  /// C(q, v) v
+  [[nodiscard]] Status velocity_effort(const Eigen::VectorXd& q, const Eigen::VectorXd& v,
+                                       Eigen::VectorXd& tau) noexcept;
+  /// tau += friction(v)
+  void add_friction(const Eigen::VectorXd& v, Eigen::VectorXd& tau) const noexcept;
+
+ private:
+  void put_position(const Eigen::VectorXd& q) noexcept;
+  void put(const Eigen::VectorXd& x, Eigen::VectorXd& model_x) const noexcept;
+  void get(Eigen::VectorXd& tau) const noexcept;
+
+  Dynamics<double> dynamics_;
+  Friction<double> friction_;                    ///< of the joints commanded
+  std::vector<Eigen::Index> q_index_, v_index_;  ///< of the joints commanded, in the model
+  std::vector<std::string> others_;
+  std::vector<Eigen::Index> other_index_;          ///< into the model's q
+  Eigen::VectorXd model_q_;                        ///< nq
+  Eigen::VectorXd model_v_, model_a_, model_tau_;  ///< nv; v and a are zero for other joints
+};
+
+}  // namespace dynamics_core::control

@@ -1,0 +1,16 @@
+#pragma once
+
+#include "dynamics_core/control/commanded_robot.hpp"
+#include "dynamics_core/control/laws/law_input.hpp"
+
+namespace dynamics_core::control {
+
+/// τ = g(q)
+struct GravityCompensation {
+  [[nodiscard]] static Status effort(CommandedRobot& robot, const LawInput& x,
+                                     Eigen::VectorXd& tau) noexcept {
+    return robot.gravity(x.q, tau);
+  }
+};
+
+}  // namespace dynamics_core::control
