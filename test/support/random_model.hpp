@@ -15,13 +15,13 @@ struct RandomOptions {
   int joints = 6;
   double branching = 0.0;  ///< chance that a joint hangs on any earlier link, not on the last one
   double prismatic = 0.0;  ///< chance of a sliding joint
-  double helical = 0.0;    ///< chance of a screw
   double fixed = 0.0;      ///< chance of a fixed joint
   double planar = 0.0;     ///< chance of a planar joint
   double floating = 0.0;   ///< chance of a floating joint
   double mimic = 0.0;      ///< chance that a moving joint mimics an earlier one
   bool rotors = false;     ///< rotor inertias and gears
   bool aligned = false;    ///< axes parallel or perpendicular, as in most industrial arms
+  double helical = 0.0;    ///< chance of a screw
 };
 
 class Random {
