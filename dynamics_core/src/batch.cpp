@@ -48,7 +48,7 @@ void scatter(const std::vector<double>& values, std::size_t configuration,
 
 /// A query on its way: its joints, its workspace, and the state that runs through its
 /// configurations. To build a workspace takes a few microseconds; in return no query waits for
-/// another or finds its loads.
+/// another or finds its payloads.
 class Batch::Job {
  public:
   Job(const Batch& batch, const BatchQuery& query)
@@ -69,7 +69,7 @@ class Batch::Job {
     count_configurations();
     if (query.positions.empty()) take_latest(batch.latest_);
     add_wrenches(batch);
-    add_loads(batch);
+    add_payloads(batch);
   }
 
   [[nodiscard]] std::size_t n() const noexcept { return joints.size(); }
@@ -153,20 +153,20 @@ class Batch::Job {
     }
   }
 
-  void add_loads(const Batch& batch) {
+  void add_payloads(const Batch& batch) {
     std::unordered_set<int> loaded;
-    for (const LinkLoad& on : query_.loads) {
+    for (const LinkPayload& on : query_.payloads) {
       const int link = batch.find_link(on.link);
       const std::string& name = batch.model_.links[static_cast<std::size_t>(link)].name;
       if (!loaded.insert(link).second)
-        throw RequestError("link " + quoted(name) + " carries two loads; give their sum");
+        throw RequestError("link " + quoted(name) + " carries two payloads; give their sum");
       try {
-        (void)checked_payload(batch.model_, name, on.load);
+        (void)checked_payload(batch.model_, name, on.payload);
       } catch (const ConfigError& error) {
-        throw RequestError("load on link " + quoted(name) + ": " + error.what());
+        throw RequestError("payload on link " + quoted(name) + ": " + error.what());
       }
-      if (const Status status = robot.set_payload(link, on.load); status != Status::ok)
-        throw RequestError("load on link " + quoted(name) + ": " + to_string(status));
+      if (const Status status = robot.set_payload(link, on.payload); status != Status::ok)
+        throw RequestError("payload on link " + quoted(name) + ": " + to_string(status));
     }
   }
 
@@ -242,8 +242,7 @@ BatchAnswer Batch::forward_dynamics(const BatchQuery& query) const {
     const State& s = job.state;
     tau = s.tau;
     Status status = query.friction ? friction.subtract(s.v, tau) : Status::ok;
-    if (status == Status::ok)
-      status = job.robot.forward_dynamics(s.q, s.v, tau, held, x);
+    if (status == Status::ok) status = job.robot.forward_dynamics(s.q, s.v, tau, held, x);
     out = x(job.joints.v);
     return status;
   });

@@ -117,9 +117,9 @@ LoopSet load_loops(const Model& model, const RobotOptions& options) {
   return options.loops.empty() ? LoopSet{} : dynamics_core::load_loops(options.loops, model);
 }
 
-std::vector<LinkLoad> parse_payloads(const Model& model, const std::vector<std::string>& texts,
-                                     const std::string& option) {
-  std::vector<LinkLoad> loads;
+std::vector<LinkPayload> parse_payloads(const Model& model, const std::vector<std::string>& texts,
+                                        const std::string& option) {
+  std::vector<LinkPayload> loads;
   for (const std::string& text : texts) {
     const std::string what = option + " '" + text + "'";
     const auto comma = text.find(',');
@@ -137,7 +137,7 @@ std::vector<LinkLoad> parse_payloads(const Model& model, const std::vector<std::
     if (index < 0)
       throw ModelError(option, "link '" + link + "'", "there is no such link to load",
                        "`dynamics info` lists the links");
-    for (const LinkLoad& other : loads)
+    for (const LinkPayload& other : loads)
       if (other.link == index)
         throw UsageError(option + ": link '" + link + "' is named twice; give one load a link");
     loads.push_back({index, payload});
@@ -147,7 +147,7 @@ std::vector<LinkLoad> parse_payloads(const Model& model, const std::vector<std::
 
 Dynamics<double> make_dynamics(const Model& model, const RobotOptions& options) {
   Dynamics<double> robot(model);
-  for (const LinkLoad& load : parse_payloads(model, options.payloads, "--payload"))
+  for (const LinkPayload& load : parse_payloads(model, options.payloads, "--payload"))
     if (const Status status = robot.set_payload(load.link, load.payload); status != Status::ok)
       throw UsageError(std::string("--payload: ") + to_string(status));
   return robot;

@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "dynamics_core/loops.hpp"
 #include "dynamics_core/dynamics.hpp"
+#include "dynamics_core/loops.hpp"
 #include "dynamics_core/model.hpp"
 
 namespace dynamics_core::tools {
@@ -61,14 +61,14 @@ void add_robot_options(CLI::App& app, RobotOptions& options);
 [[nodiscard]] LoopSet load_loops(const Model& model, const RobotOptions& options);
 
 /// A load on a link (index into Model::links).
-struct LinkLoad {
+struct LinkPayload {
   int link;
   Payload<double> payload;
 };
 /// link,mass,x,y,z and optionally the six elements of the inertia, from each use of `option`.
-[[nodiscard]] std::vector<LinkLoad> parse_payloads(const Model& model,
-                                                   const std::vector<std::string>& texts,
-                                                   const std::string& option);
+[[nodiscard]] std::vector<LinkPayload> parse_payloads(const Model& model,
+                                                      const std::vector<std::string>& texts,
+                                                      const std::string& option);
 
 /// The robot with its payloads.
 [[nodiscard]] Dynamics<double> make_dynamics(const Model& model, const RobotOptions& options);

@@ -4,8 +4,8 @@
 #include <memory>
 
 #include "common.hpp"
-#include "dynamics_core/friction.hpp"
 #include "dynamics_core/dynamics.hpp"
+#include "dynamics_core/friction.hpp"
 #include "dynamics_core/trajectory.hpp"
 
 namespace dynamics_core::tools {
@@ -84,14 +84,14 @@ template <class Curve>
 
 }  // namespace
 
-Drive free_fall() {
+EffortSource free_fall() {
   return [](double, Eigen::Ref<VectorXd> tau) {
     tau.setZero();
     return Status::ok;
   };
 }
 
-Drive efforts_from_file(const Model& model, const std::string& file) {
+EffortSource efforts_from_file(const Model& model, const std::string& file) {
   return [table = read_table(model, file)](double t, Eigen::Ref<VectorXd> tau) {
     tau = interpolated(table, t);
     return Status::ok;
@@ -110,8 +110,8 @@ Path path_from_file(const Model& model, const std::string& file) {
       table.times, table.positions, trajectory::Degree::quintic, trajectory::Ends::clamped));
 }
 
-Drive inverse_dynamics_along(const Path& path, const Model& model, const Dynamics<double>& robot,
-                             bool friction) {
+EffortSource inverse_dynamics_along(const Path& path, const Model& model,
+                                    const Dynamics<double>& robot, bool friction) {
   const auto own = std::make_shared<Dynamics<double>>(robot);
   const VectorXd zero = VectorXd::Zero(model.nv);
   const auto at = std::make_shared<Desired>(Desired{zero, zero, zero});

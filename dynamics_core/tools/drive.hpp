@@ -11,7 +11,7 @@
 namespace dynamics_core::tools {
 
 /// tau(t), in the order of the model.
-using Drive = std::function<Status(double t, Eigen::Ref<Eigen::VectorXd> tau)>;
+using EffortSource = std::function<Status(double t, Eigen::Ref<Eigen::VectorXd> tau)>;
 
 /// Where a path wants the robot to be.
 struct Desired {
@@ -20,11 +20,11 @@ struct Desired {
 using Path = std::function<Status(double t, Desired& at)>;
 
 /// No efforts at all.
-[[nodiscard]] Drive free_fall();
+[[nodiscard]] EffortSource free_fall();
 
 /// Efforts from a file of comma-separated values, time first; linear between its lines, constant
 /// before and after. A heading names the joints, else they are in the order of the model.
-[[nodiscard]] Drive efforts_from_file(const Model& model, const std::string& file);
+[[nodiscard]] EffortSource efforts_from_file(const Model& model, const std::string& file);
 
 /// From rest to rest along a cycloid (Saha 2001, Eq. 18).
 [[nodiscard]] Path cycloid(const Model& model, const Eigen::VectorXd& start,
@@ -36,7 +36,7 @@ using Path = std::function<Status(double t, Desired& at)>;
 
 /// The inverse dynamics of a path, and with `friction` what it takes to overcome that. Nothing is
 /// fed back, so the robot leaves the path as errors grow.
-[[nodiscard]] Drive inverse_dynamics_along(const Path& path, const Model& model,
-                                           const Dynamics<double>& robot, bool friction);
+[[nodiscard]] EffortSource inverse_dynamics_along(const Path& path, const Model& model,
+                                                  const Dynamics<double>& robot, bool friction);
 
 }  // namespace dynamics_core::tools

@@ -5,9 +5,9 @@
 #include <optional>
 
 #include "common.hpp"
+#include "dynamics_core/dynamics.hpp"
 #include "dynamics_core/friction.hpp"
 #include "dynamics_core/joint_selection.hpp"
-#include "dynamics_core/dynamics.hpp"
 #include "dynamics_core/regressor.hpp"
 #include "dynamics_core/text.hpp"
 #include "eval_input.hpp"

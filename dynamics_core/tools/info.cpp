@@ -105,8 +105,8 @@ struct Masses {
   return json;
 }
 
-[[nodiscard]] Json to_json(const Model& model, const Dynamics<double>& dynamics, const LoopSet& loops,
-                           const Masses& masses) {
+[[nodiscard]] Json to_json(const Model& model, const Dynamics<double>& dynamics,
+                           const LoopSet& loops, const Masses& masses) {
   Json json = {{"name", model.name}, {"nq", model.nq}, {"nv", model.nv}};
   json["joints"] = Json::array();
   for (const JointInfo& joint : model.joints) json["joints"].push_back(joint_json(joint));
@@ -217,9 +217,9 @@ int info(const InfoOptions& options) {
   const LoopSet loops = load_loops(model, options.robot);
   const Masses masses = weigh(model, dynamics);
   if (options.json) {
-    std::cout
-        << to_json(model, dynamics, loops, masses).dump(2, ' ', false, Json::error_handler_t::replace)
-        << '\n';
+    std::cout << to_json(model, dynamics, loops, masses)
+                     .dump(2, ' ', false, Json::error_handler_t::replace)
+              << '\n';
   } else {
     print(model, dynamics, loops, masses);
   }

@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "common.hpp"
-#include "dynamics_core/friction.hpp"
 #include "dynamics_core/dynamics.hpp"
+#include "dynamics_core/friction.hpp"
 #include "dynamics_core/trajectory.hpp"
 
 namespace dynamics_core::tools {
@@ -64,7 +64,7 @@ constexpr double share_of_effort = 0.8;      // of the limits, so that control h
 
 /// Does the motion leave the drives some reserve?
 [[nodiscard]] bool affordable(const Model& model, const Dynamics<double>& robot,
-                              const Motion& motion) {
+                              const PlannedMotion& motion) {
   const VectorXd peak = peak_efforts(model, robot, motion);
   return std::all_of(model.joints.begin(), model.joints.end(), [&](const JointInfo& joint) {
     return joint.limits.effort <= 0.0 || peak[joint.v] <= share_of_effort * joint.limits.effort;
@@ -82,8 +82,8 @@ constexpr double share_of_effort = 0.8;      // of the limits, so that control h
   };
 }
 
-[[nodiscard]] Motion between(const Model& model, const VectorXd& from, const VectorXd& to,
-                             double travel, const MotionOptions& options) {
+[[nodiscard]] PlannedMotion between(const Model& model, const VectorXd& from, const VectorXd& to,
+                                    double travel, const MotionOptions& options) {
   Path there;
   if (options.trajectory == "cycloid") {
     there = cycloid(model, from, to, travel);
@@ -91,18 +91,18 @@ constexpr double share_of_effort = 0.8;      // of the limits, so that control h
     there = [spline = trajectory::Spline<double>::quintic(from, to, travel)](
                 double t, Desired& at) { return spline.evaluate(t, at.q, at.v, at.a); };
   }
-  Motion motion;
+  PlannedMotion motion;
   motion.path = back_and_forth(there, travel, options.pause);
   motion.duration = options.repeat * 2.0 * (travel + options.pause);
   motion.name = options.trajectory + ", there and back";
   return motion;
 }
 
-[[nodiscard]] Motion from_file(const Model& model, const MotionOptions& options) {
+[[nodiscard]] PlannedMotion from_file(const Model& model, const MotionOptions& options) {
   const std::string& file = options.trajectory;
   if (!options.from.empty() || !options.to.empty() || options.travel > 0.0)
     throw UsageError("--from, --to and --travel do not go with a file of waypoints");
-  Motion motion;
+  PlannedMotion motion;
   motion.path = path_from_file(model, file);
   const VectorXd times = trajectory::read_waypoints(read_text_file(file), file).times;
   motion.duration = times[times.size() - 1];
@@ -114,7 +114,8 @@ constexpr double share_of_effort = 0.8;      // of the limits, so that control h
 
 }  // namespace
 
-Motion plan_motion(const Model& model, const Dynamics<double>& robot, const MotionOptions& options) {
+PlannedMotion plan_motion(const Model& model, const Dynamics<double>& robot,
+                          const MotionOptions& options) {
   if (options.trajectory != "cycloid" && options.trajectory != "quintic")
     return from_file(model, options);
   const VectorXd from = configuration(model, options.from, "--from", false);
@@ -122,7 +123,7 @@ Motion plan_motion(const Model& model, const Dynamics<double>& robot, const Moti
   if (options.travel > 0.0) return between(model, from, to, options.travel, options);
   const double peak_speed = options.trajectory == "cycloid" ? 2.0 : 1.875;  // of a way of 1 in 1 s
   double travel = travel_time(model, to - from, options.speed, peak_speed);
-  Motion motion = between(model, from, to, travel, options);
+  PlannedMotion motion = between(model, from, to, travel, options);
   constexpr int trials = 8;  // beyond that it is the weight, and time does not help
   for (int i = 0; i < trials && !affordable(model, robot, motion); ++i) {
     travel *= 1.25;
@@ -131,7 +132,8 @@ Motion plan_motion(const Model& model, const Dynamics<double>& robot, const Moti
   return motion;
 }
 
-VectorXd peak_efforts(const Model& model, const Dynamics<double>& robot, const Motion& motion) {
+VectorXd peak_efforts(const Model& model, const Dynamics<double>& robot,
+                      const PlannedMotion& motion) {
   Dynamics<double> own = robot;
   const Friction<double> friction(model);
   VectorXd tau = VectorXd::Zero(model.nv);

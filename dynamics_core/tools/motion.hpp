@@ -17,7 +17,7 @@ struct MotionOptions {
   int repeat = 1;                      ///< so often there and back
 };
 
-struct Motion {
+struct PlannedMotion {
   Path path;
   double duration = 0.0;  ///< s
   std::string name;       ///< e.g. "cycloid, there and back in 4.2 s"
@@ -26,11 +26,11 @@ struct Motion {
 /// There and back between two configurations, or through the waypoints of a file. A robot of which
 /// nothing else is said gets two configurations well inside its limits and as much time as its
 /// velocity limits and, by the inverse dynamics of `robot`, its effort limits ask for.
-[[nodiscard]] Motion plan_motion(const Model& model, const Dynamics<double>& robot,
-                                 const MotionOptions& options);
+[[nodiscard]] PlannedMotion plan_motion(const Model& model, const Dynamics<double>& robot,
+                                        const MotionOptions& options);
 
 /// By joint, the largest effort that the motion asks for, friction included.
 [[nodiscard]] Eigen::VectorXd peak_efforts(const Model& model, const Dynamics<double>& robot,
-                                           const Motion& motion);
+                                           const PlannedMotion& motion);
 
 }  // namespace dynamics_core::tools

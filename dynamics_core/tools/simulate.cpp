@@ -86,9 +86,9 @@ void check(const SimulateOptions& o) {
 }
 
 /// The robot in motion: its state's derivative, and what drives it.
-class Plant {
+class Mechanism {
  public:
-  Plant(const Model& model, Dynamics<double>& dynamics, const SimulateOptions& options)
+  Mechanism(const Model& model, Dynamics<double>& dynamics, const SimulateOptions& options)
       : dynamics_(dynamics),
         loops_(dynamics.tree(), model, load_loops(model, options.robot)),
         lambda_(VectorXd::Zero(loops_.rows())),
@@ -155,7 +155,7 @@ class Plant {
   VectorXd lambda_;
   Friction<double> friction_;
   bool rubs_;
-  Drive drive_;
+  EffortSource drive_;
   State start_;
   VectorXd tau_, left_;
 };
@@ -163,7 +163,7 @@ class Plant {
 /// Writes a line of comma-separated values for each state.
 class Recorder {
  public:
-  Recorder(std::ostream& out, const Model& model, Dynamics<double>& dynamics, Plant& plant,
+  Recorder(std::ostream& out, const Model& model, Dynamics<double>& dynamics, Mechanism& plant,
            const std::string& columns)
       : out_(out), dynamics_(dynamics), plant_(plant), a_(VectorXd::Zero(model.nv)) {
     const std::vector<std::string> wanted = text::split(columns);
@@ -226,7 +226,7 @@ class Recorder {
 
   std::ostream& out_;
   Dynamics<double>& dynamics_;
-  Plant& plant_;
+  Mechanism& plant_;
   VectorXd a_;
   bool q_ = false, v_ = false, a_wanted_ = false, tau_ = false, energy_ = false;
   std::string line_;
@@ -235,7 +235,7 @@ class Recorder {
 using Observe = std::function<Status(const State&)>;
 
 /// Steps of equal length, none longer than --step, that end at the multiples of --interval.
-[[nodiscard]] simulation::Result fixed_steps(const Dynamics<double>& dynamics, Plant& plant,
+[[nodiscard]] simulation::Result fixed_steps(const Dynamics<double>& dynamics, Mechanism& plant,
                                              const SimulateOptions& options,
                                              const Observe& observe) {
   simulation::FixedStep<double> stepper(dynamics);
@@ -267,7 +267,7 @@ using Observe = std::function<Status(const State&)>;
   return result;
 }
 
-[[nodiscard]] simulation::Result adaptive_steps(const Dynamics<double>& dynamics, Plant& plant,
+[[nodiscard]] simulation::Result adaptive_steps(const Dynamics<double>& dynamics, Mechanism& plant,
                                                 const SimulateOptions& options,
                                                 simulation::Integrator integrator,
                                                 const Observe& observe) {
@@ -308,7 +308,7 @@ int simulate(const SimulateOptions& options) {
   const NamedIntegrator& integrator = find_integrator(options.integrator);
   const Model model = load_robot(options.robot);
   Dynamics<double> dynamics = make_dynamics(model, options.robot);
-  Plant plant(model, dynamics, options);
+  Mechanism plant(model, dynamics, options);
 
   const bool to_stdout = options.output == "-";
   std::ofstream file;

@@ -138,11 +138,11 @@ template <class Items>
   return {mass, com, inertia};
 }
 
-[[nodiscard]] std::vector<LinkLoad> sum(std::vector<LinkLoad> loads,
-                                        const std::vector<LinkLoad>& more) {
-  for (const LinkLoad& load : more) {
+[[nodiscard]] std::vector<LinkPayload> sum(std::vector<LinkPayload> loads,
+                                           const std::vector<LinkPayload>& more) {
+  for (const LinkPayload& load : more) {
     const auto it = std::find_if(loads.begin(), loads.end(),
-                                 [&](const LinkLoad& other) { return other.link == load.link; });
+                                 [&](const LinkPayload& other) { return other.link == load.link; });
     if (it == loads.end()) {
       loads.push_back(load);
     } else {
@@ -184,7 +184,7 @@ void require_effort_limits(const Model& model, const std::string& file) {
 /// acts late must not overshoot there. d (M⁻¹)_jj lag < π/2 is the bound of stability; 1/4 keeps
 /// clear of it.
 [[nodiscard]] VectorXd inertias(const Model& model, Dynamics<double>& dynamics,
-                                const Motion& motion, double bandwidth, double lag) {
+                                const PlannedMotion& motion, double bandwidth, double lag) {
   Eigen::MatrixXd M(model.nv, model.nv);
   VectorXd mean = VectorXd::Zero(model.nv);
   VectorXd most = VectorXd::Constant(model.nv, std::numeric_limits<double>::infinity());
@@ -376,7 +376,7 @@ void print_realtime(const RealtimeGuard& guard, const std::vector<Outcome>& outc
 /// Joints that the trajectory asks for more than they have, whatever the law.
 void print_overloads(const Experiment& x) {
   Dynamics<double> dynamics(x.robot);
-  for (const LinkLoad& load : x.loads)
+  for (const LinkPayload& load : x.loads)
     if (dynamics.set_payload(load.link, load.payload) != Status::ok) return;
   const VectorXd peak = peak_efforts(x.robot, dynamics, x.motion);
   for (const JointInfo& joint : x.model.joints)

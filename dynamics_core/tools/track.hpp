@@ -41,12 +41,12 @@ struct JointGains {
 
 /// All that is the same for every law.
 struct Experiment {
-  Model model;                        ///< what the controller knows
-  Model robot;                        ///< what it is
-  std::vector<LinkLoad> known_loads;  ///< of the controller's model
-  std::vector<LinkLoad> loads;        ///< of the robot
+  Model model;                           ///< what the controller knows
+  Model robot;                           ///< what it is
+  std::vector<LinkPayload> known_loads;  ///< of the controller's model
+  std::vector<LinkPayload> loads;        ///< of the robot
   simulation::Imperfections imperfections;
-  Motion motion;
+  PlannedMotion motion;
   std::vector<JointGains> gains;
   double period = 1e-3;  ///< s
   double budget = 1e-3;  ///< s for the controller in each cycle

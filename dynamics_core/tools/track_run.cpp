@@ -51,9 +51,9 @@ class Loop {
     out_.compute.reserve(static_cast<std::size_t>(x.cycles));
     if (x.realtime) out_.late.reserve(static_cast<std::size_t>(x.cycles));
     if (x.record) out_.q = out_.v = out_.tau = Eigen::MatrixXd::Zero(x.model.nv, x.cycles);
-    for (const LinkLoad& load : x.known_loads)
+    for (const LinkPayload& load : x.known_loads)
       require(controller_.set_payload(load.link, load.payload, 0.0), "--payload");
-    for (const LinkLoad& load : x.loads)
+    for (const LinkPayload& load : x.loads)
       require(robot_.set_payload(load.link, load.payload), "--payload-unknown");
     require(x.motion.path(0.0, at_), "the trajectory");
     require(robot_.start(at_.q, at_.v), "the start of the trajectory");

@@ -54,9 +54,9 @@ void read_surroundings(const Request& request, BatchQuery& query) {
     query.wrenches.push_back(
         {on.link, {{torque.x, torque.y, torque.z}, {force.x, force.y, force.z}}});
   }
-  for (const msg::LinkLoad& on : request.loads) {
+  for (const msg::LinkPayload& on : request.payloads) {
     const auto& i = on.inertia;
-    query.loads.push_back(
+    query.payloads.push_back(
         {on.link, {i.m, {i.com.x, i.com.y, i.com.z}, {i.ixx, i.ixy, i.ixz, i.iyy, i.iyz, i.izz}}});
   }
   query.friction = request.include_friction;

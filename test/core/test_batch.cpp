@@ -7,8 +7,8 @@
 #include <limits>
 
 #include "dynamics_core/batch.hpp"
-#include "dynamics_core/friction.hpp"
 #include "dynamics_core/families.hpp"
+#include "dynamics_core/friction.hpp"
 #include "dynamics_core/load.hpp"
 #include "dynamics_core/regressor.hpp"
 #include "support/kinds.hpp"
@@ -151,7 +151,7 @@ TEST_P(BatchTest, GivesInverseAndForwardDynamicsWithWrenchLoadAndFriction) {
   const Force<double> wrench = {s.random.vector(2.0), s.random.vector(9.0)};
   const Payload<double> load = {1.5, s.random.vector(0.1), {0.02, 0.0, 0.001, 0.03, 0.0, 0.01}};
   s.query.wrenches = {{link, wrench}};
-  s.query.loads = {{link, load}};
+  s.query.payloads = {{link, load}};
   s.query.friction = true;
   ASSERT_EQ(dynamics.add_external_force(s.reference.find_link(link), wrench), Status::ok);
   ASSERT_EQ(dynamics.set_payload(s.reference.find_link(link), load), Status::ok);
@@ -209,9 +209,9 @@ TEST(BatchQueryTest, TakesTheLatestStateWhereNothingIsGiven) {
   EXPECT_EQ(answer.configurations, 1u);
   Dynamics<double> dynamics(s.robot);
   VectorXd tau(7);
-  ASSERT_EQ(
-      dynamics.families().newton_euler.inverse_dynamics(s.latest.q, s.latest.v, VectorXd::Zero(7), tau),
-      Status::ok);
+  ASSERT_EQ(dynamics.families().newton_euler.inverse_dynamics(s.latest.q, s.latest.v,
+                                                              VectorXd::Zero(7), tau),
+            Status::ok);
   EXPECT_LT((part(answer, 0) - tau).norm(), tolerance);
   // Positions that are given are taken at rest.
   BatchQuery at_rest;
@@ -288,17 +288,18 @@ TEST(BatchQueryTest, SaysWhatIsWrongWithWrenchesAndLoads) {
   EXPECT_EQ(error_of(batch, query),
             "the wrench on link 'panda_link8' is not finite; give finite values");
   query.wrenches.clear();
-  LinkLoad load;
+  LinkPayload load;
   load.link = "panda_link8";
-  load.load.mass = -2.0;
-  query.loads = {load};
-  EXPECT_THAT(error_of(batch, query), HasSubstr("load on link 'panda_link8': payload.mass = -2: "));
-  load.load.mass = 2.0;
-  query.loads = {load, load};
-  EXPECT_EQ(error_of(batch, query), "link 'panda_link8' carries two loads; give their sum");
-  query.loads = {load};
+  load.payload.mass = -2.0;
+  query.payloads = {load};
+  EXPECT_THAT(error_of(batch, query),
+              HasSubstr("payload on link 'panda_link8': payload.mass = -2: "));
+  load.payload.mass = 2.0;
+  query.payloads = {load, load};
+  EXPECT_EQ(error_of(batch, query), "link 'panda_link8' carries two payloads; give their sum");
+  query.payloads = {load};
   EXPECT_EQ(error_of(batch, query), "");
-  query.loads[0].load.inertia.xx = -1.0;
+  query.payloads[0].payload.inertia.xx = -1.0;
   EXPECT_THAT(error_of(batch, query), HasSubstr("payload.inertia = -1"));
 }
 

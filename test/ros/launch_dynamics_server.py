@@ -18,7 +18,7 @@ from launch.actions import IncludeLaunchDescription
 from launch.launch_description_sources import PythonLaunchDescriptionSource
 from launch_ros.actions import ComposableNodeContainer
 from launch_ros.descriptions import ComposableNode
-from realtime_dynamics.msg import JointSpaceMatrix, LinkLoad, LinkWrench
+from realtime_dynamics.msg import JointSpaceMatrix, LinkPayload, LinkWrench
 from realtime_dynamics.srv import (
     ComputeForwardDynamics, ComputeInverseDynamics, GetCoriolis, GetGravity, GetJacobian,
     GetMassMatrix, GetRegressor)
@@ -159,11 +159,11 @@ class ServiceTest(unittest.TestCase):
         self.compare(response, response.efforts, 'tau', lines)
 
     def test_loads_and_friction(self):
-        load = LinkLoad(link='panda_link8', inertia=Inertia(
+        load = LinkPayload(link='panda_link8', inertia=Inertia(
             m=1.5, com=Vector3(x=0.01, y=0.02, z=0.03), ixx=0.1, iyy=0.2, izz=0.3))
         response = self.call(ComputeInverseDynamics, 'compute_inverse_dynamics',
                              positions=self.q, velocities=self.v, accelerations=self.a,
-                             loads=[load], include_friction=True)
+                             payloads=[load], include_friction=True)
         records = evaluate(self.lines, 'tau,friction',
                            '--payload', 'panda_link8,1.5,0.01,0.02,0.03,0.1,0,0,0.2,0,0.3')
         self.assert_close(response.efforts, [x + y for record in records for x, y in

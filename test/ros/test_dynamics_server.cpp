@@ -305,7 +305,7 @@ TEST_P(ServiceTest, GivesTheNumbersOfTheCore) {
   // With everything that can be added.
   const std::string link = model.links.back().name;
   query.wrenches = {{link, {{0.1, 0.2, 0.3}, {4.0, 5.0, 6.0}}}};
-  query.loads = {{link, {2.0, {0.01, 0.02, 0.03}, {0.1, 0.001, 0.002, 0.2, 0.003, 0.25}}}};
+  query.payloads = {{link, {2.0, {0.01, 0.02, 0.03}, {0.1, 0.001, 0.002, 0.2, 0.003, 0.25}}}};
   query.friction = true;
   const auto add_surroundings = [&](auto& request) {
     msg::LinkWrench on;
@@ -317,7 +317,7 @@ TEST_P(ServiceTest, GivesTheNumbersOfTheCore) {
     on.wrench.force.y = 5.0;
     on.wrench.force.z = 6.0;
     request.wrenches = {on};
-    msg::LinkLoad load;
+    msg::LinkPayload load;
     load.link = link;
     load.inertia.m = 2.0;
     load.inertia.com.x = 0.01;
@@ -329,7 +329,7 @@ TEST_P(ServiceTest, GivesTheNumbersOfTheCore) {
     load.inertia.iyy = 0.2;
     load.inertia.iyz = 0.003;
     load.inertia.izz = 0.25;
-    request.loads = {load};
+    request.payloads = {load};
     request.include_friction = true;
   };
   auto inverse = at<srv::ComputeInverseDynamics::Request>(names, query.positions);
@@ -408,8 +408,8 @@ TEST_F(DynamicsServerTest, RefusesBadRequestsAndGoesOn) {
   request.wrenches[0].wrench.force.x = not_a_number;
   EXPECT_THAT(message(request), HasSubstr("wrench on link 'panda_link8'"));
   request = at<Request>({}, q);
-  request.loads.resize(1);
-  request.loads[0].inertia.m = -1.0;
+  request.payloads.resize(1);
+  request.payloads[0].inertia.m = -1.0;
   EXPECT_THAT(message(request), HasSubstr("payload.mass = -1: "));
 
   auto jacobian = at<srv::GetJacobian::Request>({}, q);

@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
+#include "dynamics_core/dynamics.hpp"
 #include "dynamics_core/joint_selection.hpp"
 #include "dynamics_core/model.hpp"
-#include "dynamics_core/dynamics.hpp"
 
 namespace dynamics_core {
 
@@ -23,10 +23,10 @@ struct LinkWrench {
   Force<double> wrench = Force<double>::zero();  ///< N·m, N
 };
 
-/// A load that a link carries besides its own mass.
-struct LinkLoad {
+/// A payload: what a link carries besides its own mass.
+struct LinkPayload {
   std::string link;
-  Payload<double> load{0.0, Vec3<double>::Zero(), Symmetric3<double>::zero()};
+  Payload<double> payload{0.0, Vec3<double>::Zero(), Symmetric3<double>::zero()};
 };
 
 /// What is asked for. The joints that are not named stay at their latest position and do not move.
@@ -37,7 +37,7 @@ struct BatchQuery {
   std::vector<double> accelerations;  ///< none: zero
   std::vector<double> efforts;        ///< none: zero
   std::vector<LinkWrench> wrenches;   ///< in all configurations
-  std::vector<LinkLoad> loads;        ///< in all configurations
+  std::vector<LinkPayload> payloads;  ///< in all configurations
   bool friction = false;              ///< count the joints' friction in
 };
 
