@@ -61,6 +61,12 @@ State start(const Model& model, const VectorXd& q, const VectorXd& v) {
   return {0.0, q, v};
 }
 
+/// Drawn one after the other: the order of a function's arguments is the compiler's.
+State random_start(const Model& model, Random& random, double speed) {
+  const VectorXd v = random.vector_x(model.nv, speed);
+  return start(model, random.configuration(model), v);
+}
+
 double energy(Dynamics<double>& dynamics, const State& s) {
   EXPECT_EQ(dynamics.kinematics().update(s.q, s.v), Status::ok);
   const auto E = dynamics.kinematics().energy();
@@ -124,7 +130,7 @@ TEST_P(Integrators, EnergyDriftShrinksWithTheTolerance) {
     const Model model = build_model(random.robot(kinds));
     Dynamics<double> dynamics(model);
     Plant plant(dynamics, NoEffort{});
-    const State s0 = start(model, random.configuration(model), random.vector_x(model.nv, 1.0));
+    const State s0 = random_start(model, random, 1.0);
     const double E0 = energy(dynamics, s0);
     const auto drift = [&](double tolerance) {
       const Result r = simulate(dynamics, plant, s0, options(tolerance, 0.5));
@@ -145,7 +151,7 @@ TEST_P(Integrators, MimicModelsConserveEnergyToo) {
   ASSERT_FALSE(model.mimics.empty());
   Dynamics<double> dynamics(model);
   Plant plant(dynamics, NoEffort{});
-  const State s0 = start(model, random.configuration(model), random.vector_x(model.nv, 1.0));
+  const State s0 = random_start(model, random, 1.0);
   const Result r = simulate(dynamics, plant, s0, options(1e-10, 0.5));
   ASSERT_EQ(r.status, Status::ok);
   EXPECT_NEAR(energy(dynamics, r.state), energy(dynamics, s0), 1e-6);
@@ -175,7 +181,7 @@ TEST_P(Integrators, FreeBodyConservesMomentumAndFallsFreely) {
     Model model = build_model(robot, weightless);
     Dynamics<double> dynamics(model);
     Plant plant(dynamics, NoEffort{});
-    const State s0 = start(model, random.configuration(model), random.vector_x(6, 3.0));
+    const State s0 = random_start(model, random, 3.0);
     Options o = options(1e-11, 2.0);
     o.interval = 0.25;
     const Vec6<double> P0 = momentum(dynamics, body, s0);
@@ -224,7 +230,7 @@ TEST_P(Integrators, PowerOfEffortsAndFrictionIsTheRateOfEnergy) {
   };
   Plant plant(dynamics, effort);
   plant.set_friction(&friction);
-  const State s0 = start(model, random.configuration(model), random.vector_x(model.nv, 1.0));
+  const State s0 = random_start(model, random, 1.0);
   // Simpson's rule over samples of the power.
   const double dt = 1e-3;
   Options o = options(1e-11, 1.0);
@@ -358,7 +364,7 @@ TEST(Methods, LeadToTheSameMotion) {
   kinds.prismatic = 0.2;
   const Model model = build_model(random.robot(kinds));
   Dynamics<double> dynamics(model);
-  const State s0 = start(model, random.configuration(model), random.vector_x(model.nv, 1.0));
+  const State s0 = random_start(model, random, 1.0);
   Options o;
   o.absolute_tolerance = o.relative_tolerance = 1e-10;
   o.duration = 0.5;
@@ -403,7 +409,7 @@ TEST_P(FixedSteps, ConvergeWithTheirOrder) {
     Plant plant(dynamics, [&](double t, const auto&, const auto&, Eigen::Ref<VectorXd> tau) {
       tau = wave * std::cos(3.0 * t);
     });
-    const State s0 = start(model, random.configuration(model), random.vector_x(model.nv, 0.5));
+    const State s0 = random_start(model, random, 0.5);
     Options exact;
     exact.absolute_tolerance = exact.relative_tolerance = 1e-13;
     exact.duration = 0.2;
