@@ -62,7 +62,7 @@ State start(const Model& model, const VectorXd& q, const VectorXd& v) {
 }
 
 /// Drawn one after the other: the order of a function's arguments is the compiler's.
-State random_start(const Model& model, Random& random, double speed) {
+State random_start(const Model& model, support::Random& random, double speed) {
   const VectorXd v = random.vector_x(model.nv, speed);
   return start(model, random.configuration(model), v);
 }
