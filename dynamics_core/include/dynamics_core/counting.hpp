@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 /// A scalar that records what an algorithm computes, to count its operations as the papers do.
@@ -9,6 +10,10 @@
 ///   A sum of constants that cancels but for round-off is zero.
 /// - The same operation on the same operands counts once, as for a compiler.
 ///
+/// The same record as a graph, for programs that do something else with it: Counted::graph. It holds
+/// for all inputs, not only for those that it was made with, as nothing is recorded by its value but
+/// the constants; the judgements (is a pivot lost, is a number finite) are no part of it.
+///
 /// Not for the real-time path: recording allocates.
 
 #include <Eigen/Core>
@@ -17,7 +22,10 @@
 #include <cstdint>
 #include <initializer_list>
 #include <unordered_map>
+#include <utility>
 #include <vector>
+
+#include "dynamics_core/operation_graph.hpp"
 
 namespace dynamics_core {
 
@@ -47,7 +55,7 @@ class Counted {
 
   /// Forgets everything recorded in this thread. Older variables must not be used any more.
   static void forget() {
-    tape().nodes.assign(1, Node{Op::input, 0, 0});  // number 0 means "constant"
+    tape().nodes.assign(1, no_node);
     tape().known.clear();
   }
   /// What the given results took since the last forget().
@@ -56,6 +64,13 @@ class Counted {
     std::vector<bool> needed(tape().nodes.size(), false);
     for (const Counted& r : results) needed[index(r.node_)] = true;
     return count_needed(needed);
+  }
+  /// How the given results come about, in their order. The graph's inputs are the variables since
+  /// the last forget(), in the order in which they were made; of the operations it has those that
+  /// the results need.
+  template <class Results>
+  [[nodiscard]] static OperationGraph graph(const Results& results) {
+    return graph_of(std::vector<Counted>(results.begin(), results.end()));
   }
 
   friend Counted operator-(const Counted& x) noexcept {
@@ -99,7 +114,10 @@ class Counted {
     const double value = std::sqrt(x.value_);
     return x.is_constant() ? Counted(value) : make(value, Op::square_root, x.node_, 0);
   }
-  friend Counted abs(const Counted& x) { return x.value_ < 0.0 ? -x : x; }
+  friend Counted abs(const Counted& x) {
+    if (x.is_constant()) return {std::abs(x.value_)};
+    return make(std::abs(x.value_), Op::absolute, x.node_ < 0 ? -x.node_ : x.node_, 0);
+  }
   friend void sincos(const Counted& x, Counted& s, Counted& c) {
     if (x.is_constant()) {
       s = std::sin(x.value_);
@@ -117,27 +135,35 @@ class Counted {
   friend bool is_negative(const Counted& x) noexcept { return x.value_ < 0.0; }
   friend Counted safe_ratio(const Counted& numerator, const Counted& denominator,
                             const Counted& otherwise) {
-    return denominator.value_ == 0.0 ? otherwise : numerator / denominator;
+    const bool zero = denominator.value_ == 0.0;
+    if (denominator.is_constant()) return zero ? otherwise : numerator / denominator;
+    if (numerator.is_constant(0.0) && otherwise.is_constant(0.0)) return {0.0};
+    return make(zero ? otherwise.value_ : numerator.value_ / denominator.value_, Op::safe_ratio,
+                numerator.reference(), denominator.reference(), otherwise.reference());
   }
 
  private:
-  enum class Op : std::uint8_t { input, add, multiply, divide, square_root, sine, cosine };
+  using Op = Operation;
   /// Operands are node numbers, negative with a minus sign; constants are numbered by their value.
   struct Node {
     Op op;
-    std::int64_t x, y;
-    bool operator==(const Node& o) const noexcept { return op == o.op && x == o.x && y == o.y; }
+    std::int64_t x, y, z;
+    double value;
+    bool operator==(const Node& o) const noexcept {
+      return op == o.op && x == o.x && y == o.y && z == o.z;
+    }
   };
   struct Hash {
     std::size_t operator()(const Node& n) const noexcept {
       const auto mix = [](std::size_t h, std::int64_t k) {
         return (h ^ static_cast<std::size_t>(k)) * std::size_t{0x9E3779B97F4A7C15} + (h >> 29U);
       };
-      return mix(mix(static_cast<std::size_t>(n.op), n.x), n.y);
+      return mix(mix(mix(static_cast<std::size_t>(n.op), n.x), n.y), n.z);
     }
   };
+  static constexpr Node no_node{Op::constant, 0, 0, 0, 0.0};  ///< number 0 means "constant"
   struct Tape {
-    std::vector<Node> nodes{Node{Op::input, 0, 0}};
+    std::vector<Node> nodes{no_node};
     std::unordered_map<Node, std::int64_t, Hash> known;
     std::unordered_map<double, std::int64_t> constants;
   };
@@ -183,10 +209,11 @@ class Counted {
     const Counted made = make(negate ? -value : value, op, x, y);
     return negate ? -made : made;
   }
-  [[nodiscard]] static Counted make(double value, Op op, std::int64_t x, std::int64_t y) {
+  [[nodiscard]] static Counted make(double value, Op op, std::int64_t x, std::int64_t y,
+                                    std::int64_t z = 0) {
     auto& t = tape();
     const auto number = static_cast<std::int64_t>(t.nodes.size());
-    const Node node{op, x, y};
+    const Node node{op, x, y, z, value};
     Counted made(value);
     made.node_ = number;
     if (op != Op::input) {
@@ -197,20 +224,68 @@ class Counted {
     t.nodes.push_back(node);
     return made;
   }
+  /// Adds to the nodes that are needed all that they are made of.
+  static void find_needed(std::vector<bool>& needed) {
+    const auto& nodes = tape().nodes;
+    for (std::size_t i = nodes.size(); i-- > 1;) {  // operands come before their results
+      if (!needed[i]) continue;
+      for (const std::int64_t operand : {nodes[i].x, nodes[i].y, nodes[i].z})
+        if (index(operand) < needed.size()) needed[index(operand)] = true;
+    }
+  }
+  [[nodiscard]] static OperationGraph graph_of(const std::vector<Counted>& results) {
+    const auto& recorded = tape().nodes;
+    std::vector<bool> needed(recorded.size(), false);
+    for (const Counted& r : results) needed[index(r.node_)] = true;
+    find_needed(needed);
+
+    std::vector<OperationGraph::Node> nodes;
+    std::unordered_map<std::size_t, std::size_t> places;  // by number, also of constants
+    std::unordered_map<std::size_t, double> constants;
+    for (const auto& [value, number] : tape().constants) constants.emplace(index(number), value);
+    const auto operand = [&](std::int64_t reference) -> OperationGraph::Operand {
+      const auto found = places.emplace(index(reference), nodes.size());
+      if (found.second) nodes.push_back({Op::constant, constants.at(index(reference)), {}, {}, {}});
+      return {found.first->second, reference < 0};
+    };
+
+    std::vector<std::size_t> inputs;
+    for (std::size_t i = 1; i < recorded.size(); ++i) {
+      const Node& from = recorded[i];
+      if (from.op != Op::input && !needed[i]) continue;
+      OperationGraph::Node node{from.op, from.value, {}, {}, {}};
+      const int operands = operand_count(from.op);
+      if (operands > 0) node.x = operand(from.x);
+      if (operands > 1) node.y = operand(from.y);
+      if (operands > 2) node.z = operand(from.z);
+      if (from.op == Op::input) inputs.push_back(nodes.size());
+      places.emplace(i, nodes.size());
+      nodes.push_back(node);
+    }
+    std::vector<OperationGraph::Operand> outputs;
+    for (const Counted& r : results) {
+      const std::int64_t reference = r.reference();
+      if (r.is_constant()) constants.emplace(index(reference), std::abs(r.value_));
+      outputs.push_back(operand(reference));
+    }
+    return {std::move(nodes), std::move(inputs), std::move(outputs)};
+  }
   [[nodiscard]] static OperationCount count_needed(std::vector<bool>& needed) {
     OperationCount out;
     std::unordered_map<std::int64_t, int> angles;
     const auto& nodes = tape().nodes;
-    for (std::size_t i = nodes.size(); i-- > 1;) {  // operands come before their results
+    find_needed(needed);
+    for (std::size_t i = nodes.size(); i-- > 1;) {
       if (!needed[i]) continue;
       const Node& n = nodes[i];
-      for (const std::int64_t operand : {n.x, n.y})
-        if (index(operand) < needed.size()) needed[index(operand)] = true;
       switch (n.op) {
-        case Op::input: break;
+        case Op::constant:
+        case Op::input:
+        case Op::absolute: break;
         case Op::add: ++out.additions; break;
         case Op::multiply: ++out.multiplications; break;
-        case Op::divide: ++out.divisions; break;
+        case Op::divide:
+        case Op::safe_ratio: ++out.divisions; break;
         case Op::square_root: ++out.square_roots; break;
         case Op::sine:
         case Op::cosine: out.sincos += angles[n.x]++ == 0 ? 1 : 0; break;
