@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 /// Quaternions (x y z w) of floating joints, in any scalar type.
@@ -57,12 +58,9 @@ template <class S>
 void set_rotation(const Quaternion<S>& q, Transform<S>& X) noexcept {
   using std::sqrt;
   const S norm = sqrt(S(q.x * q.x + q.y * q.y + q.z * q.z + q.w * q.w));
-  const S ch = sqrt(S(q.w * q.w + q.z * q.z));
-  const S sh = sqrt(S(q.x * q.x + q.y * q.y));
-  const S cp = safe_ratio(q.w, ch, S(1));
-  const S sp = safe_ratio(q.z, ch, S(0));
-  const S cm = safe_ratio(q.x, sh, S(1));
-  const S sm = safe_ratio(q.y, sh, S(0));
+  S ch, cp, sp, sh, cm, sm;
+  to_polar(q.w, q.z, ch, cp, sp);
+  to_polar(q.x, q.y, sh, cm, sm);
   X.cg = cp * cm - sp * sm;
   X.sg = sp * cm + cp * sm;
   X.c = cp * cm + sp * sm;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 /// The contract between the algorithms and the scalar types.
@@ -6,21 +7,65 @@
 /// that text its meaning: numbers, several configurations at once, a record of what is computed,
 /// derivatives. A scalar type provides
 ///
-/// - construction from a number, copies, `+ − * /` and their assigning forms, the unary minus;
-/// - `Eigen::NumTraits`, so that Eigen's vectors hold it;
-/// - found by argument-dependent lookup: `sqrt(x)`, `abs(x)`, `sincos(x, s, c)` and
-///   `safe_ratio(numerator, denominator, otherwise)`;
-/// - the judgements `is_finite(x)` and `negligible(x, scale)`, and `is_negative(x)` where it has no
-///   order.
+/// - a default constructor, construction from `int` and `double` (explicit suffices), copies,
+///   `+ − * /` and their assigning forms, the unary minus, all of them between S and S;
+/// - `Eigen::NumTraits<S>` of a real type: `Real` and `NonInteger` are S, so that Eigen's vectors
+///   hold it;
+/// - found by argument-dependent lookup, `sqrt(x)`, `abs(x)`, `sincos(x, s, c)`, and
+///   `safe_ratio(numerator, denominator, otherwise)`, which is `otherwise` where the denominator is
+///   exactly zero;
+/// - found likewise, the judgements: `is_finite(x)`; `negligible(x, scale)`, which is true for NaN;
+///   and `is_negative(x)` where S has no `<`.
 ///
-/// No algorithm branches on a value but through these, and none has a hidden `double`. (The closed
-/// loops of loops.hpp choose pivots by size and are the exception: they need an ordered type.)
+/// It may provide `to_polar` and `sincos_many` where it can do better than the texts below.
 ///
-/// A type of several lanes has no single answer to a judgement. It provides, in place of the two
-/// judgements, a status for each lane: `StatusType<S>`, constructible from a Status, with
-/// `failed(status)` (true if all lanes failed) and `merged(first, second)`; and overloads of
-/// `finite_status` and `keep_pivot`, which marks the lanes that are lost and puts something
-/// harmless into them. One lane's failure changes nothing in the others.
+/// It need not provide anything else: no order, no equality, no conversion to a number or to bool,
+/// no largest or smallest value. No algorithm branches on a value but through the judgements, none
+/// changes its course by one except to give up, and none passes a value through a hidden `double`.
+/// What depends on the robot alone (kinds of joints, sizes, which links there are) is decided by
+/// `int` and `bool` outside the scalar type.
+///
+/// What S computes in place of a number is its own affair, under two conditions. Round-off aside,
+/// its operations obey the rules of arithmetic, for the text uses them: 0·x is zero for every
+/// finite x, and NaN or zero tells whether a sum of such products had only finite terms. And a type
+/// that carries derivatives judges by the value, counts as finite only what is finite together with
+/// its derivatives, and lets √0 have the derivative zero where its argument has.
+///
+/// # Several lanes
+///
+/// A type of several lanes is several configurations in one call. Its operations work lane by lane,
+/// `safe_ratio` included. Judgements have no single answer then, so each lane has a status:
+///
+/// - `StatusType<S>::Type` is the status of all lanes. It converts from a Status, which is then that
+///   of every lane.
+/// - `failed(status)` is true if every lane has failed: there is nothing left to compute.
+/// - `merged(first, second)` has in each lane the first failure of the two.
+/// - `finite_status<S>(x)` has `not_finite` in the lanes where x is not finite.
+/// - `keep_pivot<S>(x, scale, status, why)` marks with `why` the lanes where x is negligible or NaN
+///   and that have not failed before, puts a number into x there that can be divided by, and says
+///   whether a lane is left.
+/// - In place of the judgements there are `is_finite(x)`, true if every lane is finite, and
+///   `is_negative(x)`, true if any lane is. They are asked of what is set and stays (gravity,
+///   payloads, rotors, outer forces): it is refused as a whole if one lane of it is bad.
+///   `negligible` is not needed.
+///
+/// The last two of the status' functions are called with the scalar type given, so that a type's own
+/// are templates as well: `template <class S> StatusOf<S> finite_status(const Lanes& x) noexcept`.
+///
+/// The status of a lane is that of the same call with this lane's arguments alone, and so is every
+/// result where it is `ok`. Where it is not, the lane's results hold nothing to be relied on, and so
+/// does what a query reads afterwards from what the call left (kinematics, factors, task), until
+/// the next call; the object is as good as before. One lane's failure changes nothing in the
+/// others. Sizes and indices are the same for all lanes: what is wrong with them is the status of
+/// every lane, or a Status where a function has but one.
+///
+/// # What the contract does not cover
+///
+/// The closed loops of loops.hpp need an order besides, `<` and `>`: they choose pivots by size and
+/// count the independent equations. Lanes cannot serve them, as each lane would want other pivots
+/// and another rank, and these are the bounds of loops. Numbers with derivatives can; those of the
+/// solution hold as long as the rank does. simulation.hpp and trajectory.hpp go along one time, by
+/// which they branch; they are for `double` and `float`.
 
 #include <Eigen/Core>
 #include <algorithm>
@@ -156,6 +201,16 @@ inline void sincos_many(const double* __restrict x, double* __restrict s, double
 [[nodiscard]] inline float safe_ratio(float numerator, float denominator,
                                       float otherwise) noexcept {
   return denominator == 0.0F ? otherwise : numerator / denominator;
+}
+
+/// x = r c, y = r s with r ≥ 0; c = 1, s = 0 where both are zero. A type with derivatives has its own
+/// text for that point: there r has a kink, and the direction is that in which x and y leave zero.
+template <class S>
+RD_INLINE void to_polar(const S& x, const S& y, S& r, S& c, S& s) noexcept {
+  using std::sqrt;
+  r = sqrt(S(x * x + y * y));
+  c = safe_ratio(x, r, S(1));
+  s = safe_ratio(y, r, S(0));
 }
 
 /// Is x below zero, in any lane? For what is set from outside, not for algorithms.
