@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The ROS 2 layer. Included by the root, so that what it exports reaches ament_package().
 
 enable_language(C)  # of the messages' code

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """
 A simulated robot follows a trajectory under a control law, and you see how well.
 

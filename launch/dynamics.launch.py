@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The dynamics server alone, for any robot.
 
     ros2 launch realtime_dynamics dynamics.launch.py urdf:=/path/to/robot.urdf

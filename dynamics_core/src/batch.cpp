@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "dynamics_core/batch.hpp"
 
 #include <algorithm>
@@ -22,7 +23,7 @@ using text::quoted;
 using Out = Eigen::Map<Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>>;
 
 /// The whole robot's.
-struct State {
+struct JointValues {
   VectorXd q, v, a, tau;
 };
 
@@ -101,7 +102,7 @@ class Batch::Job {
 
   JointSelection joints;
   Dynamics<double> robot;
-  State state;
+  JointValues state;
 
  private:
   [[noreturn]] static void fail(std::size_t configuration, const std::string& problem) {
@@ -221,7 +222,7 @@ BatchAnswer Batch::inverse_dynamics(const BatchQuery& query) const {
   const Friction<double> friction(model_);
   VectorXd tau(model_.nv);
   return job.run(job.n(), 1, [&](Out out) {
-    const State& s = job.state;
+    const JointValues& s = job.state;
     Status status = job.robot.inverse_dynamics(s.q, s.v, s.a, tau);
     if (status == Status::ok && query.friction) status = friction.add(s.v, tau);
     out = tau(job.joints.v);
@@ -239,7 +240,7 @@ BatchAnswer Batch::forward_dynamics(const BatchQuery& query) const {
   VectorXd tau(model_.nv);
   VectorXd x(model_.nv);
   return job.run(job.n(), 1, [&](Out out) {
-    const State& s = job.state;
+    const JointValues& s = job.state;
     tau = s.tau;
     Status status = query.friction ? friction.subtract(s.v, tau) : Status::ok;
     if (status == Status::ok) status = job.robot.forward_dynamics(s.q, s.v, tau, held, x);
@@ -275,7 +276,7 @@ BatchAnswer Batch::regressor(const BatchQuery& query) const {
   const int columns = job.robot.regressor().columns();
   MatrixXd Y(model_.nv, columns);
   return job.run(job.n(), static_cast<std::size_t>(columns), [&](Out out) {
-    const State& s = job.state;
+    const JointValues& s = job.state;
     const Status status = job.robot.regressor().matrix(s.q, s.v, s.a, Y);
     out = Y(job.joints.v, Eigen::all);
     return status;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 /// What the loaders share: limits of size, reading a file, and the check that links form one tree.

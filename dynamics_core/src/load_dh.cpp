@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Denavit–Hartenberg tables, in the convention of Saha 1999, Appendix A.
 ///
 /// A file is YAML (or JSON, which is YAML):

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// URDF through urdfdom, with a reader in front of it.
 ///
 /// urdfdom by itself keeps links and joints in alphabetical order, accepts detached cycles, reads

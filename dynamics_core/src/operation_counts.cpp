@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "dynamics_core/operation_counts.hpp"
 
 #include <array>
@@ -49,7 +50,9 @@ struct Entry {
 
 const std::array<Entry, 17> entries = {{
     {"inverse dynamics", "newton_euler", Result::vector,
-     [](Problem& p) { return p.robot.families().newton_euler.inverse_dynamics(p.q, p.v, p.a, p.x); }},
+     [](Problem& p) {
+       return p.robot.families().newton_euler.inverse_dynamics(p.q, p.v, p.a, p.x);
+     }},
     {"inverse dynamics", "denoc", Result::vector,
      [](Problem& p) { return p.robot.families().denoc.inverse_dynamics(p.q, p.v, p.a, p.x); }},
     {"inverse dynamics", "gibbs_appell", Result::vector,
@@ -69,11 +72,15 @@ const std::array<Entry, 17> entries = {{
     {"convective matrix", "denoc", Result::matrix,
      [](Problem& p) { return p.robot.coriolis(p.q, p.v, p.A); }},
     {"forward dynamics", "articulated_body", Result::vector,
-     [](Problem& p) { return p.robot.families().articulated_body.forward_dynamics(p.q, p.v, p.a, p.x); }},
+     [](Problem& p) {
+       return p.robot.families().articulated_body.forward_dynamics(p.q, p.v, p.a, p.x);
+     }},
     {"forward dynamics", "udut", Result::vector,
      [](Problem& p) { return p.robot.families().udut.forward_dynamics(p.q, p.v, p.a, p.x); }},
     {"forward dynamics", "gibbs_appell", Result::vector,
-     [](Problem& p) { return p.robot.families().gibbs_appell.forward_dynamics(p.q, p.v, p.a, p.x); }},
+     [](Problem& p) {
+       return p.robot.families().gibbs_appell.forward_dynamics(p.q, p.v, p.a, p.x);
+     }},
     {"forward dynamics", "cholesky", Result::vector,
      [](Problem& p) { return p.robot.families().cholesky.forward_dynamics(p.q, p.v, p.a, p.x); }},
     {"solution of M q̈ = φ", "udut", Result::vector,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 /// Counts what the calling thread asks of the heap, in whatever code: the C library's functions are

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 /// What the subcommands of `dynamics` share: how a robot is named and altered on the command line,

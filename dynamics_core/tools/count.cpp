@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -83,7 +84,7 @@ void print_formulas(const std::vector<FormulaRow>& formulas) {
   for (const FormulaRow& row : formulas)
     rows.push_back({row.quantity, row.method, text(row.multiplications), text(row.additions),
                     text(row.divisions)});
-  std::cout << "A general serial arm of n hinges\n";
+  std::cout << "A general serial arm of n revolute joints\n";
   print_table(std::cout, rows);
 }
 
@@ -142,7 +143,8 @@ Command add_count(CLI::App& program) {
       "Example: dynamics count --joints 6");
   const auto options = std::make_shared<CountOptions>();
   app->add_option("ROBOT", options->robot.file, "URDF or Denavit-Hartenberg file (YAML or JSON)");
-  app->add_option("--joints", options->joints, "A general serial arm of N hinges")->type_name("N");
+  app->add_option("--joints", options->joints, "A general serial arm of N revolute joints")
+      ->type_name("N");
   app->add_flag("--floating-base", options->robot.floating_base, "Let the root link float freely");
   app->add_option("--locked", options->robot.locked, "Hold a joint at a position (repeatable)")
       ->expected(1)

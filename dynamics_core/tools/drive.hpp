@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 /// What drives a robot in `dynamics simulate`: efforts as a function of time alone.

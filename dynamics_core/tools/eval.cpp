@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <cmath>
 #include <fstream>
 #include <iostream>
@@ -25,7 +26,7 @@ using text::quoted;
 /// Computes what was asked for, a record for each line.
 class Evaluator {
  public:
-  using Quantity = void (Evaluator::*)(const State&, Record&);
+  using Quantity = void (Evaluator::*)(const LineValues&, Record&);
   struct Entry {
     const char* name;
     Quantity compute;
@@ -50,7 +51,7 @@ class Evaluator {
     try {
       const nlohmann::json line = LineReader::parse(text);
       if (line.is_object() && line.contains("id")) out["id"] = line["id"];
-      const State state = reader_.read(line, dynamics_);
+      const LineValues state = reader_.read(line, dynamics_);
       for (const Entry& entry : wanted_) evaluate(entry, state, out);
     } catch (const LineError& error) {
       add_error(out, error.what());
@@ -69,7 +70,7 @@ class Evaluator {
   }
 
   /// One quantity that cannot be had does not keep the others back.
-  void evaluate(const Entry& entry, const State& state, Record& out) {
+  void evaluate(const Entry& entry, const LineValues& state, Record& out) {
     try {
       (this->*entry.compute)(state, out);
     } catch (const LineError& error) {
@@ -124,27 +125,27 @@ class Evaluator {
     return method + " cannot treat a joint of this robot" + remedy;
   }
 
-  void tau(const State& s, Record& out) {
+  void tau(const LineValues& s, Record& out) {
     VectorXd x(model_.nv);
     require(dynamics_.inverse_dynamics(s.q, s.v, s.a, x));
     out["tau"] = vector(x, s.order.v);
   }
-  void bias(const State& s, Record& out) {
+  void bias(const LineValues& s, Record& out) {
     VectorXd x(model_.nv);
     require(dynamics_.bias(s.q, s.v, x));
     out["bias"] = vector(x, s.order.v);
   }
-  void gravity(const State& s, Record& out) {
+  void gravity(const LineValues& s, Record& out) {
     VectorXd x(model_.nv);
     require(dynamics_.gravity(s.q, x));
     out["gravity"] = vector(x, s.order.v);
   }
-  void mass_matrix(const State& s, Record& out) {
+  void mass_matrix(const LineValues& s, Record& out) {
     MatrixXd M(model_.nv, model_.nv);
     require(dynamics_.mass_matrix(s.q, M));
     out["M"] = square(M, s.order.v);
   }
-  void forward_dynamics(const State& s, Record& out) {
+  void forward_dynamics(const LineValues& s, Record& out) {
     VectorXd x(model_.nv);
     VectorXd lambda(loops_.rows());
     const Status status = loops_.rows() == 0 ? dynamics_.forward_dynamics(s.q, s.v, s.tau, x)
@@ -152,30 +153,30 @@ class Evaluator {
     if (status != Status::singular) require(status);
     out["qdd"] = status == Status::singular ? Record(nullptr) : vector(x, s.order.v);
   }
-  void coriolis(const State& s, Record& out) {
+  void coriolis(const LineValues& s, Record& out) {
     MatrixXd C(model_.nv, model_.nv);
     require(dynamics_.coriolis(s.q, s.v, C));
     out["C"] = square(C, s.order.v);
   }
-  void inverse_mass_matrix(const State& s, Record& out) {
+  void inverse_mass_matrix(const LineValues& s, Record& out) {
     MatrixXd A(model_.nv, model_.nv);
     const Status status = dynamics_.inverse_mass_matrix(s.q, A);
     if (status != Status::singular) require(status);
     out["Minv"] = status == Status::singular ? Record(nullptr) : square(A, s.order.v);
   }
-  void jacobian(const State& s, Record& out) {
+  void jacobian(const LineValues& s, Record& out) {
     MatrixXd J(6, model_.nv);
     require(dynamics_.kinematics().update(s.q));
     require(dynamics_.kinematics().jacobian(s.link, J));
     out["jacobian"] = rows(J, s.order.v);
     out["link"] = model_.links[static_cast<std::size_t>(s.link)].name;
   }
-  void energy(const State& s, Record& out) {
+  void energy(const LineValues& s, Record& out) {
     require(dynamics_.kinematics().update(s.q, s.v));
     const Energy<double> E = dynamics_.kinematics().energy();
     out["energy"] = {{"kinetic", number(E.kinetic)}, {"potential", number(E.potential)}};
   }
-  void regressor(const State& s, Record& out) {
+  void regressor(const LineValues& s, Record& out) {
     const int n = dynamics_.regressor().columns();
     MatrixXd Y(model_.nv, n);
     VectorXd pi(n);
@@ -186,7 +187,7 @@ class Evaluator {
     out["regressor"] = array;
     out["parameters"] = list(pi);
   }
-  void friction(const State& s, Record& out) {
+  void friction(const LineValues& s, Record& out) {
     VectorXd x = VectorXd::Zero(model_.nv);
     require(friction_.add(s.v, x));
     out["friction"] = vector(x, s.order.v);

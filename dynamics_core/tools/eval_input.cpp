@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "eval_input.hpp"
 
 #include <algorithm>
@@ -84,10 +85,10 @@ Json LineReader::parse(const std::string& text) {
   }
 }
 
-State LineReader::read(const Json& line, Dynamics<double>& robot) const {
+LineValues LineReader::read(const Json& line, Dynamics<double>& robot) const {
   if (!line.is_object()) throw LineError("the line is not a JSON object; write {\"q\": [...]}");
   check_keys(line);
-  State s;
+  LineValues s;
   s.order = given(line, "joints") ? read_order(line["joints"]) : source_order_;
   if (!given(line, "q")) throw LineError("q is missing");
   s.q = ordered(read_numbers(line["q"], "q", model_.nq), s.order.q);

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 /// The input of `dynamics eval`: one JSON object a line.
@@ -24,8 +25,8 @@ struct Order {
   std::vector<int> q, v;
 };
 
-/// A state, ordered as the model orders it.
-struct State {
+/// What a line says, ordered as the model orders it.
+struct LineValues {
   Eigen::VectorXd q, v, a, tau;
   Order order;
   int link = 0;  ///< index into Model::links, of the Jacobian
@@ -43,7 +44,7 @@ class LineReader {
   [[nodiscard]] static Json parse(const std::string& text);
 
   /// Reads the state, and sets the workspace's gravity and external forces. Throws LineError.
-  [[nodiscard]] State read(const Json& line, Dynamics<double>& robot) const;
+  [[nodiscard]] LineValues read(const Json& line, Dynamics<double>& robot) const;
 
  private:
   [[nodiscard]] Eigen::VectorXd read_rates(const Json& line, const char* key,

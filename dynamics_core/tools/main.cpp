@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The `dynamics` command: rigid-body dynamics of a robot from the shell.
 
 #include <cerrno>

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Draws the page of `dynamics track --report`: report.py track.json index.html
 
 The page holds everything it needs: plots as SVG, a moving figure in a few lines of script. It

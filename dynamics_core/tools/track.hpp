@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 /// What the parts of `dynamics track` share: an experiment, its outcome for each law, and the page

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -57,7 +58,7 @@ class Loop {
       require(robot_.set_payload(load.link, load.payload), "--payload-unknown");
     require(x.motion.path(0.0, at_), "the trajectory");
     require(robot_.start(at_.q, at_.v), "the start of the trajectory");
-    if (controller_.activate(measurement()) == control::State::inactive)
+    if (controller_.activate(measurement()) == control::ControllerState::inactive)
       throw std::runtime_error("the controller does not start");
   }
 
@@ -86,7 +87,7 @@ class Loop {
 
   [[nodiscard]] std::string failure(long k) const {
     const std::string when = " at t = " + std::to_string(static_cast<double>(k) * x_.period) + " s";
-    if (controller_.state() == control::State::fault)
+    if (controller_.state() == control::ControllerState::fault)
       return std::string("fault, ") + to_string(controller_.fault_cause()) + when;
     return std::string("the robot runs away (") + to_string(robot_status_) + ")" + when;
   }
@@ -101,10 +102,10 @@ class Loop {
     robot_status_ = x_.motion.path(static_cast<double>(k) * x_.period, at_);
     if (robot_status_ != Status::ok) return false;
     const auto begin = Clock::now();
-    const control::State state =
+    const control::ControllerState state =
         controller_.update(measurement(), {at_.q, at_.v, at_.a}, x_.period, command_);
     const auto end = Clock::now();
-    if (state == control::State::fault) return false;
+    if (state == control::ControllerState::fault) return false;
     take_stock(k, std::chrono::duration_cast<std::chrono::nanoseconds>(end - begin).count());
     robot_status_ = robot_.cycle(command_.effort, x_.period, x_.steps);
     return robot_status_ == Status::ok;

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """
 Sends a trajectory to joint_trajectory_controller and prints how well the robot followed it.
 

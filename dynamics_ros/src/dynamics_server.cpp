@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "realtime_dynamics/dynamics_server.hpp"
 
 #include <chrono>

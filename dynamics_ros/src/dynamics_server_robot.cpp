@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "dynamics_server_robot.hpp"
 
 #include "dynamics_core/load.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <memory>
@@ -8,8 +9,8 @@
 #include <trajectory_msgs/msg/joint_trajectory_point.hpp>
 #include <vector>
 
-#include "dynamics_core/joint_selection.hpp"
 #include "dynamics_core/dynamics.hpp"
+#include "dynamics_core/joint_selection.hpp"
 #include "dynamics_core/model.hpp"
 #include "realtime_dynamics/dynamics_server.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Each service: the request in, one call of the core, the answer out.
 
 #include <cstdint>

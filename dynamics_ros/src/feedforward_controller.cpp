@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "realtime_dynamics/feedforward_controller.hpp"
 
 #include <algorithm>
@@ -17,13 +18,13 @@ namespace realtime_dynamics {
 using controller_interface::interface_configuration_type;
 using controller_interface::InterfaceConfiguration;
 using controller_interface::return_type;
-using dynamics_core::control::all_events;
 using dynamics_core::checked_payload;
+using dynamics_core::control::all_events;
+using dynamics_core::control::ControllerState;
 using dynamics_core::control::Event;
 using dynamics_core::control::Gains;
 using dynamics_core::control::Measurement;
 using dynamics_core::control::Mode;
-using dynamics_core::control::State;
 using dynamics_core::control::View;
 using hardware_interface::CommandInterface;
 using hardware_interface::HW_IF_ACCELERATION;
@@ -188,17 +189,17 @@ FeedforwardController::CallbackReturn FeedforwardController::on_activate(
   // ros2_control switches a controller off and on again when the one before it in the chain comes
   // or goes. Then the effort has to stay up.
   const bool restart =
-      Clock::now() - last_cycle_ <= restart_time && controller_->state() != State::fault;
+      Clock::now() - last_cycle_ <= restart_time && controller_->state() != ControllerState::fault;
   if (!restart) {
     controller_->reset();
     compute_times_.clear();
     failed_writes_ = 0;
   }
   const Measurement measurement{position_, given(velocity_, has_velocities_), others_};
-  const State state =
+  const ControllerState state =
       restart ? controller_->resume(measurement) : controller_->activate(measurement);
   report_.set([this](Report& report) { fill(report); });
-  if (state == State::inactive) {
+  if (state == ControllerState::inactive) {
     for (Eigen::Index j = 0; j < controller_->size(); ++j)
       if (!std::isfinite(position_[j] + (has_velocities_ ? velocity_[j] : 0.0)))
         RCLCPP_ERROR(get_node()->get_logger(),
@@ -220,7 +221,7 @@ FeedforwardController::CallbackReturn FeedforwardController::on_activate(
 
 FeedforwardController::CallbackReturn FeedforwardController::on_deactivate(
     const rclcpp_lifecycle::State& /*previous*/) {
-  if (controller_->deactivate() == State::fault)
+  if (controller_->deactivate() == ControllerState::fault)
     RCLCPP_ERROR(get_node()->get_logger(),
                  "Stopped by a fault: %s. Activate the controller again once its cause is gone.",
                  to_string(controller_->fault_cause()));
@@ -334,7 +335,7 @@ rcl_interfaces::msg::SetParametersResult FeedforwardController::check_parameters
         for (const double x : parameter.as_double_array())
           if (!std::isfinite(x))
             throw dynamics_core::ConfigError("gravity", std::to_string(x),
-                                                      "give three finite numbers in m/s²");
+                                             "give three finite numbers in m/s²");
     }
   } catch (const dynamics_core::ConfigError& error) {
     result.successful = false;
@@ -408,9 +409,8 @@ void FeedforwardController::on_set_payload(const SetPayload::Request& request,
     const auto load = payload_of(request);
     const int link = checked_payload(*model_, request.link, load);
     if (!std::isfinite(request.transition_time) || request.transition_time < 0.0)
-      throw dynamics_core::ConfigError("transition_time",
-                                                std::to_string(request.transition_time),
-                                                "give a finite time in s, not below zero");
+      throw dynamics_core::ConfigError("transition_time", std::to_string(request.transition_time),
+                                       "give a finite time in s, not below zero");
     changes_.set([&](Changes& changes) {
       changes.loads[static_cast<std::size_t>(link)] = {load, request.transition_time, true};
       changes.fresh_load = true;
@@ -433,9 +433,9 @@ void FeedforwardController::diagnose(diagnostic_updater::DiagnosticStatusWrapper
   if (limited_cycles > limited_cycles_reported_)
     status.mergeSummary(DiagnosticStatus::WARN, "efforts are limited");
   limited_cycles_reported_ = limited_cycles;
-  if (now.state == State::holding_command)
+  if (now.state == ControllerState::holding_command)
     status.summary(DiagnosticStatus::WARN, "no usable state: repeats the last command");
-  if (now.state == State::fault)
+  if (now.state == ControllerState::fault)
     status.summary(DiagnosticStatus::ERROR, std::string("fault: ") + to_string(now.fault_cause) +
                                                 "; activate again once its cause is gone");
   status.add("state", to_string(now.state));
@@ -482,7 +482,7 @@ return_type FeedforwardController::update_and_write_commands(const rclcpp::Time&
   read_states();
   read_references();
   const bool chained = is_in_chained_mode();
-  const State state = controller_->update(
+  const ControllerState state = controller_->update(
       {position_, given(velocity_, has_velocities_), others_},
       {given(reference_position_, chained || topic_has_[0]),
        given(reference_velocity_, chained || topic_has_[1]),
@@ -492,7 +492,7 @@ return_type FeedforwardController::update_and_write_commands(const rclcpp::Time&
   publish_state(time, period.seconds());
   compute_times_.add(std::chrono::nanoseconds(Clock::now() - start).count());
   (void)report_.try_set([this](Report& report) { fill(report); });
-  return state == State::fault ? return_type::ERROR : return_type::OK;
+  return state == ControllerState::fault ? return_type::ERROR : return_type::OK;
 }
 
 void FeedforwardController::take_changes() {

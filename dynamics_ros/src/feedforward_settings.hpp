@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 /// The parameters of the FeedforwardController in the words of dynamics_core. Off the real-time
@@ -6,8 +7,8 @@
 #include <vector>
 
 #include "dynamics_core/control/config.hpp"
-#include "dynamics_core/model.hpp"
 #include "dynamics_core/dynamics.hpp"
+#include "dynamics_core/model.hpp"
 #include "realtime_dynamics/feedforward_controller_parameters.hpp"
 
 namespace realtime_dynamics {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// A plugin for the users of inverse_dynamics_solver. The user page is
 /// dynamics_ros/doc/inverse_dynamics_solver.md.
 
@@ -16,8 +17,8 @@
 #include <stdexcept>
 #include <string>
 
-#include "dynamics_core/friction.hpp"
 #include "dynamics_core/dynamics.hpp"
+#include "dynamics_core/friction.hpp"
 #include "dynamics_core/load.hpp"
 
 namespace realtime_dynamics {

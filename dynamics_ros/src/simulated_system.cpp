@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "realtime_dynamics/simulated_system.hpp"
 
 #include <algorithm>
@@ -8,7 +9,7 @@
 #include <rclcpp/logging.hpp>
 #include <rclcpp/node.hpp>
 
-#include "dynamics_core/control/config.hpp"
+#include "dynamics_core/config_error.hpp"
 #include "dynamics_core/payload_ramp.hpp"
 #include "payload_request.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Runs one algorithm a given number of times on a robot, for callgrind: the difference between
 /// two runs of different length is the cost of a call, free of loading and start-up.
 ///

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Prints the simulations of the papers as the tables of docs/papers.md.
 
 #include <Eigen/Eigenvalues>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Wall-clock times by Google Benchmark. On a shared machine only their ratios mean something.
 ///
 ///     bench_time ROBOT [Google Benchmark's options]

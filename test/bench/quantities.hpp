@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 /// What the benchmarks measure: every quantity by every method, on one robot in one state.
@@ -17,8 +18,7 @@ class Quantities {
  public:
   using Call = std::function<dynamics_core::Status()>;
 
-  explicit Quantities(const std::string& robot)
-      : model_(dynamics_core::load_model(robot)) {
+  explicit Quantities(const std::string& robot) : model_(dynamics_core::load_model(robot)) {
     using dynamics_core::Method;
     const int n = model_.nv;
     q_ = model_.neutral();
@@ -27,19 +27,28 @@ class Quantities {
     a_ = Eigen::VectorXd::LinSpaced(n, 2.0, -1.0);
     out_.resize(n);
     M_.resize(n, n);
-    add("inverse dynamics", Method::newton_euler, [this](auto& robot) { return robot.inverse_dynamics(q_, v_, a_, out_); });
-    add("inverse dynamics", Method::denoc, [this](auto& robot) { return robot.inverse_dynamics(q_, v_, a_, out_); });
-    add("inverse dynamics", Method::gibbs_appell, [this](auto& robot) { return robot.inverse_dynamics(q_, v_, a_, out_); });
+    add("inverse dynamics", Method::newton_euler,
+        [this](auto& robot) { return robot.inverse_dynamics(q_, v_, a_, out_); });
+    add("inverse dynamics", Method::denoc,
+        [this](auto& robot) { return robot.inverse_dynamics(q_, v_, a_, out_); });
+    add("inverse dynamics", Method::gibbs_appell,
+        [this](auto& robot) { return robot.inverse_dynamics(q_, v_, a_, out_); });
     add("bias", Method::newton_euler, [this](auto& robot) { return robot.bias(q_, v_, out_); });
     add("bias", Method::gibbs_appell, [this](auto& robot) { return robot.bias(q_, v_, out_); });
     add("gravity", Method::newton_euler, [this](auto& robot) { return robot.gravity(q_, out_); });
-    add("mass matrix", Method::composite_body, [this](auto& robot) { return robot.mass_matrix(q_, M_); });
+    add("mass matrix", Method::composite_body,
+        [this](auto& robot) { return robot.mass_matrix(q_, M_); });
     add("mass matrix", Method::denoc, [this](auto& robot) { return robot.mass_matrix(q_, M_); });
-    add("mass matrix", Method::gibbs_appell, [this](auto& robot) { return robot.mass_matrix(q_, M_); });
-    add("forward dynamics", Method::articulated_body, [this](auto& robot) { return robot.forward_dynamics(q_, v_, a_, out_); });
-    add("forward dynamics", Method::udut, [this](auto& robot) { return robot.forward_dynamics(q_, v_, a_, out_); });
-    add("forward dynamics", Method::gibbs_appell, [this](auto& robot) { return robot.forward_dynamics(q_, v_, a_, out_); });
-    add("forward dynamics", Method::cholesky, [this](auto& robot) { return robot.forward_dynamics(q_, v_, a_, out_); });
+    add("mass matrix", Method::gibbs_appell,
+        [this](auto& robot) { return robot.mass_matrix(q_, M_); });
+    add("forward dynamics", Method::articulated_body,
+        [this](auto& robot) { return robot.forward_dynamics(q_, v_, a_, out_); });
+    add("forward dynamics", Method::udut,
+        [this](auto& robot) { return robot.forward_dynamics(q_, v_, a_, out_); });
+    add("forward dynamics", Method::gibbs_appell,
+        [this](auto& robot) { return robot.forward_dynamics(q_, v_, a_, out_); });
+    add("forward dynamics", Method::cholesky,
+        [this](auto& robot) { return robot.forward_dynamics(q_, v_, a_, out_); });
   }
   Quantities(const Quantities&) = delete;
   Quantities& operator=(const Quantities&) = delete;

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Installs BUILD_DIR into a fresh prefix, then configures, builds and runs the project beside this
 # script against that prefix alone.
 set(prefix ${BUILD_DIR}/consumer/prefix)

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// `dynamics track`: the figures it is there to show, and what it says.
 
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Every mistake in a configuration is refused with the parameter, its value and a remedy.
 
 #include <gmock/gmock.h>

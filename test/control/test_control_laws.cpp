@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Each law against its formula, put together from matrices that other algorithms compute.
 
 #include <gtest/gtest.h>
@@ -80,8 +81,8 @@ struct Scene {
   [[nodiscard]] VectorXd effort() const {
     Controller controller(model, config);
     Command command = controller.make_command();
-    EXPECT_EQ(controller.activate({q, v}), State::holding_position);
-    EXPECT_EQ(controller.update({q, v}, {q_d, v_d, a_d}, dt, command), State::running);
+    EXPECT_EQ(controller.activate({q, v}), ControllerState::holding_position);
+    EXPECT_EQ(controller.update({q, v}, {q_d, v_d, a_d}, dt, command), ControllerState::running);
     return command.effort;
   }
 };
@@ -138,8 +139,9 @@ TEST_P(Laws, PassThrough) {
   const Matrices at = reference();
   Controller controller(s.model, s.config);
   Command command = controller.make_command();
-  EXPECT_EQ(controller.activate({s.q, s.v}), State::holding_position);
-  EXPECT_EQ(controller.update({s.q, s.v}, {s.q_d, s.v_d, s.a_d}, dt, command), State::running);
+  EXPECT_EQ(controller.activate({s.q, s.v}), ControllerState::holding_position);
+  EXPECT_EQ(controller.update({s.q, s.v}, {s.q_d, s.v_d, s.a_d}, dt, command),
+            ControllerState::running);
   const VectorXd expected = at.M * s.a_d + at.C * s.v_d + at.g + s.friction(s.v_d);
   EXPECT_TRUE(close_to(command.effort, expected, 1e-10));
   EXPECT_EQ(command.position, s.q_d);
@@ -164,10 +166,10 @@ TEST_P(Laws, GravityMayChangeWhileItRuns) {
   s.config.mode = Mode::gravity_compensation;
   Controller controller(s.model, s.config);
   Command command = controller.make_command();
-  EXPECT_EQ(controller.activate({s.q, s.v}), State::holding_position);
+  EXPECT_EQ(controller.activate({s.q, s.v}), ControllerState::holding_position);
   const Eigen::Vector3d tilted(3.0, -4.0, -8.0);
   EXPECT_EQ(controller.set_gravity(tilted), Status::ok);
-  EXPECT_EQ(controller.update({s.q, s.v}, {}, dt, command), State::running);
+  EXPECT_EQ(controller.update({s.q, s.v}, {}, dt, command), ControllerState::running);
   EXPECT_TRUE(close_to(command.effort, Matrices(s.model, s.q, s.v, tilted).g, 1e-12));
   EXPECT_EQ(controller.set_gravity({nan, 0.0, 0.0}), Status::not_finite);
   EXPECT_EQ(controller.config().gravity, tilted);
@@ -279,8 +281,9 @@ TEST(JointSubset, OtherJointsStandStillWhereTheyAreMeasured) {
     const VectorXd v_d = random.vector_x(3, 2.0);
     const VectorXd a_d = random.vector_x(3, 2.0);
     Command command = controller.make_command();
-    EXPECT_EQ(controller.activate({q, v, others}), State::holding_position);
-    EXPECT_EQ(controller.update({q, v, others}, {q_d, v_d, a_d}, dt, command), State::running);
+    EXPECT_EQ(controller.activate({q, v, others}), ControllerState::holding_position);
+    EXPECT_EQ(controller.update({q, v, others}, {q_d, v_d, a_d}, dt, command),
+              ControllerState::running);
 
     ModelOptions options;
     for (int j = 0; j < 4; ++j)
@@ -288,8 +291,8 @@ TEST(JointSubset, OtherJointsStandStillWhereTheyAreMeasured) {
     Controller welded(build_model(robot, options), config);
     EXPECT_TRUE(welded.other_joints().empty());
     Command expected = welded.make_command();
-    EXPECT_EQ(welded.activate({q, v}), State::holding_position);
-    EXPECT_EQ(welded.update({q, v}, {q_d, v_d, a_d}, dt, expected), State::running);
+    EXPECT_EQ(welded.activate({q, v}), ControllerState::holding_position);
+    EXPECT_EQ(welded.update({q, v}, {q_d, v_d, a_d}, dt, expected), ControllerState::running);
     EXPECT_TRUE(close_to(command.effort, expected.effort, 1e-10));
   }
 }
@@ -308,13 +311,13 @@ TEST(JointSubset, OtherJointsThatAreNotMeasuredStayWhereTheyWereLastKnown) {
     return Matrices(model, Eigen::Vector3d(0.3, q2, q3), Eigen::Vector3d::Zero(), model.gravity)
         .g[0];
   };
-  ASSERT_EQ(controller.activate({q, {}}), State::holding_position);
-  ASSERT_EQ(controller.update({q, {}}, {}, dt, command), State::running);
+  ASSERT_EQ(controller.activate({q, {}}), ControllerState::holding_position);
+  ASSERT_EQ(controller.update({q, {}}, {}, dt, command), ControllerState::running);
   EXPECT_NEAR(command.effort[0], gravity_at(0.7, 0.0), 1e-12);
   const VectorXd others = Eigen::Vector2d(nan, -1.1);
-  ASSERT_EQ(controller.update({q, {}, others}, {}, dt, command), State::running);
+  ASSERT_EQ(controller.update({q, {}, others}, {}, dt, command), ControllerState::running);
   EXPECT_NEAR(command.effort[0], gravity_at(0.7, -1.1), 1e-12);
-  ASSERT_EQ(controller.update({q, {}}, {}, dt, command), State::running);
+  ASSERT_EQ(controller.update({q, {}}, {}, dt, command), ControllerState::running);
   EXPECT_NEAR(command.effort[0], gravity_at(0.7, -1.1), 1e-12);
 }
 
@@ -337,8 +340,8 @@ TEST(JointSubset, AFloatingBaseIsHeldStill) {
       Controller controller(k == 0 ? fixed : free, config);
       ASSERT_EQ(controller.size(), 4);
       Command command = controller.make_command();
-      ASSERT_EQ(controller.activate({q, v}), State::holding_position);
-      ASSERT_EQ(controller.update({q, v}, {q, v, a}, dt, command), State::running);
+      ASSERT_EQ(controller.activate({q, v}), ControllerState::holding_position);
+      ASSERT_EQ(controller.update({q, v}, {q, v, a}, dt, command), ControllerState::running);
       efforts[k] = command.effort;
     }
     EXPECT_TRUE(close_to(efforts[1], efforts[0], 1e-10));
@@ -411,7 +414,7 @@ TEST(VelocityEstimate, LagsByTheFiltersTimeConstantOnly) {
   Command command = controller.make_command();
   const double tau = 1.0 / (2.0 * M_PI * 20.0);
   const auto position = [](double t) { return 0.4 + 1.5 * t; };
-  ASSERT_EQ(controller.activate({One{position(0.0)}, {}}), State::holding_position);
+  ASSERT_EQ(controller.activate({One{position(0.0)}, {}}), ControllerState::holding_position);
   for (int k = 1; k <= 100; ++k) {
     const double t = k * dt;
     (void)controller.update({One{position(t)}, {}}, {}, dt, command);
@@ -431,7 +434,7 @@ TEST(VelocityEstimate, BridgesLostCyclesAndJumpsOfTheClock) {
     const double q = measured ? 2.0 * t : nan;
     (void)controller.update({One{q}, {}}, {}, step, command);
   };
-  ASSERT_EQ(controller.activate({One{0.0}, {}}), State::holding_position);
+  ASSERT_EQ(controller.activate({One{0.0}, {}}), ControllerState::holding_position);
   for (int k = 0; k < 200; ++k) run(dt);
   ASSERT_NEAR(controller.velocity()[0], 2.0, 1e-9);
   run(dt, false);
@@ -451,7 +454,7 @@ TEST(VelocityEstimate, AnEndlessJointMayWrap) {
   Axle axle(JointType::continuous);
   Controller controller(axle.model, axle.config);
   Command command = controller.make_command();
-  ASSERT_EQ(controller.activate({One{0.0}, {}}), State::holding_position);
+  ASSERT_EQ(controller.activate({One{0.0}, {}}), ControllerState::holding_position);
   for (int k = 1; k <= 5000; ++k)
     (void)controller.update({One{std::remainder(3.0 * k * dt, 2.0 * M_PI)}, {}}, {}, dt, command);
   EXPECT_NEAR(controller.velocity()[0], 3.0, 1e-9);
@@ -462,8 +465,9 @@ TEST(PositionError, AnEndlessJointGoesTheShortWay) {
     Axle axle(type);
     Controller controller(axle.model, axle.config);
     Command command = controller.make_command();
-    ASSERT_EQ(controller.activate({One{-3.0}, One{0.0}}), State::holding_position);
-    ASSERT_EQ(controller.update({One{-3.0}, One{0.0}}, {One{3.0}}, dt, command), State::running);
+    ASSERT_EQ(controller.activate({One{-3.0}, One{0.0}}), ControllerState::holding_position);
+    ASSERT_EQ(controller.update({One{-3.0}, One{0.0}}, {One{3.0}}, dt, command),
+              ControllerState::running);
     const double expected = type == JointType::continuous ? 6.0 - 2.0 * M_PI : 6.0;
     EXPECT_NEAR(controller.position_error()[0], expected, 1e-12);
   }
@@ -473,9 +477,10 @@ TEST(MissingReference, IsZeroByDefault) {
   Axle axle;
   Controller controller(axle.model, axle.config);
   Command command = controller.make_command();
-  ASSERT_EQ(controller.activate({One{0.0}, One{0.0}}), State::holding_position);
+  ASSERT_EQ(controller.activate({One{0.0}, One{0.0}}), ControllerState::holding_position);
   for (int k = 1; k <= 10; ++k)
-    ASSERT_EQ(controller.update({One{0.0}, One{0.0}}, {One{0.1 * k}}, dt, command), State::running);
+    ASSERT_EQ(controller.update({One{0.0}, One{0.0}}, {One{0.1 * k}}, dt, command),
+              ControllerState::running);
   EXPECT_EQ(controller.reference_velocity()[0], 0.0);
   EXPECT_EQ(controller.reference_acceleration()[0], 0.0);
   (void)controller.update({One{0.0}, One{0.0}}, {One{1.0}, One{2.0}, One{3.0}}, dt, command);
@@ -493,7 +498,7 @@ TEST(MissingReference, MayBeDifferentiated) {
   axle.config.reference_cutoff = 100.0;
   Controller controller(axle.model, axle.config);
   Command command = controller.make_command();
-  ASSERT_EQ(controller.activate({One{0.0}, One{0.0}}), State::holding_position);
+  ASSERT_EQ(controller.activate({One{0.0}, One{0.0}}), ControllerState::holding_position);
   // A jump to the first reference has no velocity; then a parabola of acceleration 4.
   for (int k = 0; k <= 200; ++k) {
     const double t = k * dt;
@@ -513,7 +518,7 @@ TEST(MissingReference, IsDifferentiatedOverTheTimeBetweenReferences) {
   axle.config.missing_velocity = Missing::differentiate;
   Controller controller(axle.model, axle.config);
   Command command = controller.make_command();
-  ASSERT_EQ(controller.activate({One{0.0}, One{0.0}}), State::holding_position);
+  ASSERT_EQ(controller.activate({One{0.0}, One{0.0}}), ControllerState::holding_position);
   for (int k = 0; k <= 2000; ++k) {
     const One q{3.0 * k * dt};
     Reference reference{q};
@@ -529,13 +534,14 @@ TEST(MissingReference, WithoutAPositionOnlyTheVelocityIsControlled) {
   axle.config.compensation = Compensation::none;
   Controller controller(axle.model, axle.config);
   Command command = controller.make_command();
-  ASSERT_EQ(controller.activate({One{0.5}, One{0.0}}), State::holding_position);
-  ASSERT_EQ(controller.update({One{0.9}, One{0.25}}, {{}, One{1.0}}, dt, command), State::running);
+  ASSERT_EQ(controller.activate({One{0.5}, One{0.0}}), ControllerState::holding_position);
+  ASSERT_EQ(controller.update({One{0.9}, One{0.25}}, {{}, One{1.0}}, dt, command),
+            ControllerState::running);
   EXPECT_NEAR(command.effort[0], 2.0 * (1.0 - 0.25), 1e-12);
   EXPECT_EQ(command.position[0], 0.9);
   // An acceleration alone: at rest at the last position.
   ASSERT_EQ(controller.update({One{1.0}, One{0.25}}, {{}, {}, One{1.0}}, dt, command),
-            State::running);
+            ControllerState::running);
   EXPECT_EQ(command.position[0], 0.9);
   EXPECT_EQ(command.velocity[0], 0.0);
 }
@@ -544,15 +550,15 @@ TEST(MissingReference, WhatNobodyHasWrittenYetIsNaN) {
   Axle axle;
   Controller controller(axle.model, axle.config);
   Command command = controller.make_command();
-  ASSERT_EQ(controller.activate({One{0.0}, One{0.0}}), State::holding_position);
+  ASSERT_EQ(controller.activate({One{0.0}, One{0.0}}), ControllerState::holding_position);
   EXPECT_EQ(controller.update({One{0.0}, One{0.0}}, {One{nan}, One{nan}, One{nan}}, dt, command),
-            State::holding_position);
+            ControllerState::holding_position);
   EXPECT_EQ(controller.update({One{0.0}, One{0.0}}, {One{1.0}, One{2.0}, One{nan}}, dt, command),
-            State::running);
+            ControllerState::running);
   EXPECT_EQ(controller.count(Event::bad_reference), 0U);
   // Once it has been written, NaN is an error.
   EXPECT_EQ(controller.update({One{0.0}, One{0.0}}, {One{1.0}, One{nan}, One{nan}}, dt, command),
-            State::running);
+            ControllerState::running);
   EXPECT_EQ(controller.count(Event::bad_reference), 1U);
   EXPECT_EQ(controller.reference_velocity()[0], 2.0);
 }
@@ -567,7 +573,7 @@ TEST(Limits, ClampThenRate) {
   axle.config.effort_rate_limits = {1000.0};  // 1 N·m a cycle
   Controller controller(axle.model, axle.config);
   Command command = controller.make_command();
-  ASSERT_EQ(controller.activate({One{0.0}, One{0.0}}), State::holding_position);
+  ASSERT_EQ(controller.activate({One{0.0}, One{0.0}}), ControllerState::holding_position);
   struct Row {
     double wanted, effort;
     bool effort_limited, rate_limited;
@@ -582,7 +588,7 @@ TEST(Limits, ClampThenRate) {
   for (const Row& row : rows) {
     SCOPED_TRACE(row.wanted);
     ASSERT_EQ(controller.update({One{0.0}, One{0.0}}, {One{row.wanted}}, dt, command),
-              State::running);
+              ControllerState::running);
     EXPECT_NEAR(command.effort[0], row.effort, 1e-12);
     EXPECT_EQ(controller.limits()[0].effort_limited, row.effort_limited);
     EXPECT_EQ(controller.limits()[0].rate_limited, row.rate_limited);
@@ -603,8 +609,9 @@ TEST(Limits, AreTheModelsUnlessGiven) {
   config.soft_start = 0.0;
   Controller controller(wheel(JointType::revolute, 7.0), config);
   Command command = controller.make_command();
-  ASSERT_EQ(controller.activate({One{0.0}, One{0.0}}), State::holding_position);
-  ASSERT_EQ(controller.update({One{0.0}, One{0.0}}, {One{-50.0}}, dt, command), State::running);
+  ASSERT_EQ(controller.activate({One{0.0}, One{0.0}}), ControllerState::holding_position);
+  ASSERT_EQ(controller.update({One{0.0}, One{0.0}}, {One{-50.0}}, dt, command),
+            ControllerState::running);
   EXPECT_EQ(command.effort[0], -7.0);
 }
 
@@ -616,7 +623,7 @@ TEST(SoftStart, RampsInFromZeroWithoutAStep) {
   Controller controller(axle.model, axle.config);
   Command command = controller.make_command();
   for (int start = 0; start < 2; ++start) {  // every activation starts anew
-    ASSERT_EQ(controller.activate({One{0.0}, One{0.0}}), State::holding_position);
+    ASSERT_EQ(controller.activate({One{0.0}, One{0.0}}), ControllerState::holding_position);
     double last = 0.0;
     for (int k = 1; k <= 250; ++k) {
       (void)controller.update({One{0.0}, One{0.0}}, {One{10.0}}, dt, command);
@@ -639,8 +646,9 @@ TEST(Activation, MakesTheMeasuredPositionTheReference) {
   axle.config.gains = {{100.0, 1.0}};
   Controller controller(axle.model, axle.config);
   Command command = controller.make_command();
-  ASSERT_EQ(controller.activate({One{0.8}, One{0.0}}), State::holding_position);
-  ASSERT_EQ(controller.update({One{0.8}, One{0.0}}, {}, dt, command), State::holding_position);
+  ASSERT_EQ(controller.activate({One{0.8}, One{0.0}}), ControllerState::holding_position);
+  ASSERT_EQ(controller.update({One{0.8}, One{0.0}}, {}, dt, command),
+            ControllerState::holding_position);
   EXPECT_EQ(command.position[0], 0.8);
   EXPECT_EQ(command.effort[0], 0.0);
 }
@@ -658,7 +666,7 @@ TEST(Integral, IsTheSumOfTheErrors) {
   Integrating axle;
   Controller controller(axle.model, axle.config);
   Command command = controller.make_command();
-  ASSERT_EQ(controller.activate({One{0.0}, One{0.0}}), State::holding_position);
+  ASSERT_EQ(controller.activate({One{0.0}, One{0.0}}), ControllerState::holding_position);
   for (int k = 0; k <= 100; ++k)
     (void)controller.update({One{0.0}, One{0.0}}, {One{0.5}}, dt, command);
   EXPECT_NEAR(command.effort[0], 10.0 * 0.5 * 0.1, 1e-12);  // of unit inertia
@@ -675,7 +683,7 @@ TEST(Integral, StaysWithinItsClamp) {
   axle.config.gains[0].i_clamp = 0.3;
   Controller controller(axle.model, axle.config);
   Command command = controller.make_command();
-  ASSERT_EQ(controller.activate({One{0.0}, One{0.0}}), State::holding_position);
+  ASSERT_EQ(controller.activate({One{0.0}, One{0.0}}), ControllerState::holding_position);
   for (int k = 0; k <= 1000; ++k)
     (void)controller.update({One{0.0}, One{0.0}}, {One{0.5}}, dt, command);
   EXPECT_NEAR(command.effort[0], 0.3, 1e-12);
@@ -686,7 +694,7 @@ TEST(Integral, DoesNotWindUpAgainstTheLimit) {
   axle.config.effort_limits = {1.0};
   Controller controller(axle.model, axle.config);
   Command command = controller.make_command();
-  ASSERT_EQ(controller.activate({One{0.0}, One{0.0}}), State::holding_position);
+  ASSERT_EQ(controller.activate({One{0.0}, One{0.0}}), ControllerState::holding_position);
   for (int k = 0; k < 10000; ++k)
     (void)controller.update({One{0.0}, One{0.0}}, {One{0.5}}, dt, command);
   EXPECT_EQ(command.effort[0], 1.0);
@@ -700,7 +708,7 @@ TEST(Integral, DoesNotMoveWhenTheClockJumps) {
   Integrating axle;
   Controller controller(axle.model, axle.config);
   Command command = controller.make_command();
-  ASSERT_EQ(controller.activate({One{0.0}, One{0.0}}), State::holding_position);
+  ASSERT_EQ(controller.activate({One{0.0}, One{0.0}}), ControllerState::holding_position);
   for (int k = 0; k < 100; ++k)
     (void)controller.update({One{0.0}, One{0.0}}, {One{0.5}}, dt, command);
   (void)controller.update({One{0.0}, One{0.0}}, {One{0.5}}, 0.0, command);
@@ -719,7 +727,7 @@ TEST(Gains, MayChangeWhileItRuns) {
   axle.config.gains = {{1.0, 0.0}};
   Controller controller(axle.model, axle.config);
   Command command = controller.make_command();
-  ASSERT_EQ(controller.activate({One{0.0}, One{0.0}}), State::holding_position);
+  ASSERT_EQ(controller.activate({One{0.0}, One{0.0}}), ControllerState::holding_position);
   EXPECT_EQ(controller.set_gains(0, {3.0, 2.0}), Status::ok);
   (void)controller.update({One{0.0}, One{1.0}}, {One{5.0}}, dt, command);
   EXPECT_NEAR(command.effort[0], 3.0 * 5.0 - 2.0, 1e-12);
@@ -754,7 +762,8 @@ class PayloadChange : public testing::TestWithParam<unsigned> {
   }
   VectorXd cycle(Controller& controller) {
     Command command = controller.make_command();
-    EXPECT_EQ(controller.update({s.q, s.v}, {s.q_d, s.v_d, s.a_d}, dt, command), State::running);
+    EXPECT_EQ(controller.update({s.q, s.v}, {s.q_d, s.v_d, s.a_d}, dt, command),
+              ControllerState::running);
     return command.effort;
   }
   Scene s;
@@ -768,7 +777,7 @@ TEST_P(PayloadChange, RampsFromOneEffortToTheOtherWithoutAStep) {
                                               none};
   const double transition = 0.1;
   Controller controller(s.model, s.config);
-  ASSERT_EQ(controller.activate({s.q, s.v}), State::holding_position);
+  ASSERT_EQ(controller.activate({s.q, s.v}), ControllerState::holding_position);
   VectorXd last = cycle(controller);
   for (std::size_t k = 1; k < loads.size(); ++k) {
     const VectorXd from = effort_with(loads[k - 1]);
@@ -793,7 +802,7 @@ TEST_P(PayloadChange, RampsFromOneEffortToTheOtherWithoutAStep) {
 
 TEST_P(PayloadChange, MayBeOvertakenByTheNext) {
   Controller controller(s.model, s.config);
-  ASSERT_EQ(controller.activate({s.q, s.v}), State::holding_position);
+  ASSERT_EQ(controller.activate({s.q, s.v}), ControllerState::holding_position);
   const Payload<double> second = load(GetParam() + 200);
   ASSERT_EQ(controller.set_payload(link, load(GetParam() + 100), 0.1), Status::ok);
   VectorXd last = cycle(controller);
@@ -811,7 +820,7 @@ TEST_P(PayloadChange, IsImmediateWhileInactive) {
   const Payload<double> payload = load(GetParam() + 100);
   ASSERT_EQ(controller.set_payload(link, payload, 1000.0), Status::ok);
   EXPECT_TRUE(controller.payload_settled());
-  ASSERT_EQ(controller.activate({s.q, s.v}), State::holding_position);
+  ASSERT_EQ(controller.activate({s.q, s.v}), ControllerState::holding_position);
   EXPECT_TRUE(close_to(cycle(controller), effort_with(payload), 1e-10));
 }
 
@@ -820,7 +829,7 @@ TEST_P(PayloadChange, RefusesWhatIsNoLoad) {
   Payload<double> payload = load(GetParam());
   EXPECT_EQ(controller.set_payload(-1, payload, 0.0), Status::out_of_range);
   EXPECT_EQ(controller.set_payload(1000, payload, 0.0), Status::out_of_range);
-  ASSERT_EQ(controller.activate({s.q, s.v}), State::holding_position);
+  ASSERT_EQ(controller.activate({s.q, s.v}), ControllerState::holding_position);
   EXPECT_EQ(controller.set_payload(link, payload, -1.0), Status::out_of_range);
   EXPECT_EQ(controller.set_payload(link, payload, nan), Status::not_finite);
   payload.com[1] = infinity;

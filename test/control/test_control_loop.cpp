@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The laws in a closed loop with a simulated robot at 1 kHz.
 
 #include <gtest/gtest.h>
@@ -42,13 +43,14 @@ struct Tracking {
     robot.q = start + start_error;
     Controller controller(model, config);
     Command command = controller.make_command();
-    EXPECT_EQ(controller.activate({robot.q, robot.v}), State::holding_position);
+    EXPECT_EQ(controller.activate({robot.q, robot.v}), ControllerState::holding_position);
     VectorXd q(7), v(7), a(7);
     Errors errors;
     const int cycles = static_cast<int>(std::lround(3.0 / period));
     for (int k = 0; k < cycles; ++k) {
       EXPECT_EQ(path.evaluate(k * period, q, v, a), Status::ok);
-      EXPECT_EQ(controller.update({robot.q, robot.v}, {q, v, a}, period, command), State::running);
+      EXPECT_EQ(controller.update({robot.q, robot.v}, {q, v, a}, period, command),
+                ControllerState::running);
       const double e = controller.position_error().squaredNorm() / 7.0;
       errors.rms += e / cycles;
       errors.peak = std::max(errors.peak, controller.position_error().cwiseAbs().maxCoeff());
@@ -154,11 +156,11 @@ TEST(ClosedLoop, ComputedTorqueConvergesAsALinearEquation) {
   Controller controller(model, config);
   Command command = controller.make_command();
   const VectorXd zero = VectorXd::Zero(7);
-  ASSERT_EQ(controller.activate({robot.q, robot.v}), State::holding_position);
+  ASSERT_EQ(controller.activate({robot.q, robot.v}), ControllerState::holding_position);
   double worst = 0.0;
   for (int k = 0; k < 1500; ++k) {
     const double t = k * dt;
-    ASSERT_EQ(controller.update({robot.q, robot.v}, {zero}, dt, command), State::running);
+    ASSERT_EQ(controller.update({robot.q, robot.v}, {zero}, dt, command), ControllerState::running);
     const VectorXd expected = error * (1.0 + 10.0 * t) * std::exp(-10.0 * t);
     worst = std::max(worst, (robot.q - expected).cwiseAbs().maxCoeff());
     robot.move(command.effort, dt);
@@ -177,10 +179,11 @@ TEST(ClosedLoop, TheIntegralRemovesWhatTheModelGetsWrong) {
     SimulatedRobot robot(plant);
     Controller controller(model, config);
     Command command = controller.make_command();
-    EXPECT_EQ(controller.activate({robot.q, robot.v}), State::holding_position);
+    EXPECT_EQ(controller.activate({robot.q, robot.v}), ControllerState::holding_position);
     const VectorXd zero = VectorXd::Zero(7);
     for (int k = 0; k < 10000; ++k) {
-      EXPECT_EQ(controller.update({robot.q, robot.v}, {zero}, dt, command), State::running);
+      EXPECT_EQ(controller.update({robot.q, robot.v}, {zero}, dt, command),
+                ControllerState::running);
       robot.move(command.effort, dt);
     }
     return robot.q.cwiseAbs().maxCoeff();
@@ -205,14 +208,15 @@ TEST(ClosedLoop, PassivityLosesEnergyAllTheWay) {
   Dynamics<double> dynamics(model);
   Eigen::MatrixXd M(7, 7);
   VectorXd q(7), v(7), a(7), s(7);
-  ASSERT_EQ(controller.activate({robot.q, robot.v}), State::holding_position);
+  ASSERT_EQ(controller.activate({robot.q, robot.v}), ControllerState::holding_position);
   double last = 0.0;
   double first = 0.0;
   double dissipated = 0.0;
   const double period = dt / 10.0;  // the energy balance is that of continuous time
   for (int k = 0; k < 50000; ++k) {
     ASSERT_EQ(path.evaluate(k * period, q, v, a), Status::ok);
-    ASSERT_EQ(controller.update({robot.q, robot.v}, {q, v, a}, period, command), State::running);
+    ASSERT_EQ(controller.update({robot.q, robot.v}, {q, v, a}, period, command),
+              ControllerState::running);
     ASSERT_EQ(dynamics.families().composite_body.mass_matrix(robot.q, M), Status::ok);
     s = controller.velocity_error() + 8.0 * controller.position_error();
     const double V = 0.5 * s.dot(M * s);
@@ -244,9 +248,9 @@ TEST(ClosedLoop, GravityCompensationHoldsAnArmThatIsLetGo) {
     config.soft_start = 0.0;
     Controller controller(model, config);
     Command command = controller.make_command();
-    ASSERT_EQ(controller.activate({robot.q, robot.v}), State::holding_position);
+    ASSERT_EQ(controller.activate({robot.q, robot.v}), ControllerState::holding_position);
     for (int k = 0; k < 10000; ++k) {
-      ASSERT_EQ(controller.update({robot.q, robot.v}, {}, dt, command), State::running);
+      ASSERT_EQ(controller.update({robot.q, robot.v}, {}, dt, command), ControllerState::running);
       robot.move(command.effort, dt);
     }
     worst = std::max(worst, (robot.q - start).cwiseAbs().maxCoeff());
@@ -266,9 +270,9 @@ TEST(ClosedLoop, AnAnnouncedLoadIsCarriedWithoutAJolt) {
   PayloadRamp grip(model.links.size());  // the hand takes the load over in the same time
   Controller controller(model, config);
   Command command = controller.make_command();
-  ASSERT_EQ(controller.activate({robot.q, robot.v}), State::holding_position);
+  ASSERT_EQ(controller.activate({robot.q, robot.v}), ControllerState::holding_position);
   const VectorXd zero = VectorXd::Zero(7);
-  ASSERT_EQ(controller.update({robot.q, robot.v}, {zero}, dt, command), State::running);
+  ASSERT_EQ(controller.update({robot.q, robot.v}, {zero}, dt, command), ControllerState::running);
   const VectorXd before = command.effort;
   VectorXd last = before;
   double largest_step = 0.0;
@@ -279,7 +283,7 @@ TEST(ClosedLoop, AnAnnouncedLoadIsCarriedWithoutAJolt) {
       ASSERT_EQ(grip.start(hand, load, 0.5), Status::ok);
     }
     ASSERT_EQ(grip.advance(dt, robot.dynamics.tree()), Status::ok);
-    ASSERT_EQ(controller.update({robot.q, robot.v}, {zero}, dt, command), State::running);
+    ASSERT_EQ(controller.update({robot.q, robot.v}, {zero}, dt, command), ControllerState::running);
     largest_step = std::max(largest_step, (command.effort - last).cwiseAbs().maxCoeff());
     worst = std::max(worst, controller.position_error().cwiseAbs().maxCoeff());
     last = command.effort;
@@ -299,11 +303,11 @@ TEST(ClosedLoop, AWeakDriveIsReported) {
   Controller controller(model, config);
   SimulatedRobot robot(model);
   Command command = controller.make_command();
-  ASSERT_EQ(controller.activate({robot.q, robot.v}), State::holding_position);
+  ASSERT_EQ(controller.activate({robot.q, robot.v}), ControllerState::holding_position);
   const VectorXd goal = VectorXd::Constant(7, 0.5);
   VectorXd last = VectorXd::Zero(7);
   for (int k = 0; k < 200; ++k) {
-    ASSERT_EQ(controller.update({robot.q, robot.v}, {goal}, dt, command), State::running);
+    ASSERT_EQ(controller.update({robot.q, robot.v}, {goal}, dt, command), ControllerState::running);
     ASSERT_LE(std::abs(command.effort[1]), 1.0);
     ASSERT_LE(std::abs(command.effort[2] - last[2]), 20.0 * dt + 1e-12);
     last = command.effort;
@@ -326,11 +330,11 @@ TEST(ClosedLoop, TracksWithAnEstimatedVelocity) {
   Command command = controller.make_command();
   const trajectory::Cycloid<double> path(VectorXd::Zero(7), VectorXd::Constant(7, 1.0), 2.0);
   VectorXd q(7), v(7), a(7);
-  ASSERT_EQ(controller.activate({robot.q, {}}), State::holding_position);
+  ASSERT_EQ(controller.activate({robot.q, {}}), ControllerState::holding_position);
   double worst = 0.0;
   for (int k = 0; k < 3000; ++k) {
     ASSERT_EQ(path.evaluate(k * dt, q, v, a), Status::ok);
-    ASSERT_EQ(controller.update({robot.q, {}}, {q, v, a}, dt, command), State::running);
+    ASSERT_EQ(controller.update({robot.q, {}}, {q, v, a}, dt, command), ControllerState::running);
     worst = std::max(worst, controller.position_error().cwiseAbs().maxCoeff());
     robot.move(command.effort, dt);
   }

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The page of `dynamics track --report`, as a file and in a real browser."""
 
 import html.parser

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The robot that controllers are tried on, against closed forms and the core's own integrators.
 
 #include "dynamics_core/simulation/simulated_robot.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// A simulated robot from a URDF and settings in words.
 
 #include "dynamics_core/simulation/simulation_setup.hpp"

@@ -1,5 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Every method against every other, and what must hold of any robot, over thousands of random
-/// trees: chains and trees up to 64 joints, hinges, slides, planar and floating joints, floating
+/// trees: chains and trees up to 64 joints, revolute, prismatic, planar and floating joints, floating
 /// bases, mimic joints, rotors, loads and outer forces.
 
 #include <gtest/gtest.h>
@@ -45,7 +46,8 @@ TEST_F(Agreement, InverseDynamicsAndBias) {
   for_all_trees([](const RandomTree& t, Dynamics<double>& dynamics) {
     const int n = t.model.nv;
     Eigen::VectorXd expected(n), expected_bias(n), tau(n);
-    ASSERT_EQ(dynamics.families().newton_euler.inverse_dynamics(t.q, t.v, t.a, expected), Status::ok);
+    ASSERT_EQ(dynamics.families().newton_euler.inverse_dynamics(t.q, t.v, t.a, expected),
+              Status::ok);
     ASSERT_EQ(dynamics.families().newton_euler.bias(t.q, t.v, expected_bias), Status::ok);
     for (const Method method : {Method::denoc, Method::gibbs_appell}) {
       ASSERT_EQ(support::with(dynamics, method).inverse_dynamics(t.q, t.v, t.a, tau), Status::ok);
@@ -71,7 +73,8 @@ TEST_F(Agreement, MassMatrixIsSymmetricPositiveDefiniteAndTheSameForAll) {
     // τ is affine in a, and M is its slope.
     Eigen::VectorXd with(n), without(n);
     ASSERT_EQ(dynamics.families().newton_euler.inverse_dynamics(t.q, t.v, t.a, with), Status::ok);
-    ASSERT_EQ(dynamics.families().newton_euler.inverse_dynamics(t.q, t.v, Eigen::VectorXd::Zero(n), without),
+    ASSERT_EQ(dynamics.families().newton_euler.inverse_dynamics(t.q, t.v, Eigen::VectorXd::Zero(n),
+                                                                without),
               Status::ok);
     EXPECT_TRUE(close_to(Eigen::VectorXd(with - without), Eigen::VectorXd(expected * t.a), 1e-9));
   });
@@ -161,17 +164,13 @@ TEST_F(Agreement, LoadIsTheSameAsAMergedLink) {
     const Eigen::VectorXd a = random.vector_x(bare.nv, 5.0);
     Eigen::VectorXd one(bare.nv), other(bare.nv);
     for (const Method method : {Method::newton_euler, Method::denoc, Method::gibbs_appell}) {
-      ASSERT_EQ(support::with(with_payload, method).inverse_dynamics(q, v, a, one),
-                Status::ok);
-      ASSERT_EQ(support::with(with_link, method).inverse_dynamics(q, v, a, other),
-                Status::ok);
+      ASSERT_EQ(support::with(with_payload, method).inverse_dynamics(q, v, a, one), Status::ok);
+      ASSERT_EQ(support::with(with_link, method).inverse_dynamics(q, v, a, other), Status::ok);
       EXPECT_TRUE(close_to(one, other, 1e-9)) << to_string(method);
     }
     for (const Method method : {Method::articulated_body, Method::udut, Method::gibbs_appell}) {
-      ASSERT_EQ(support::with(with_payload, method).forward_dynamics(q, v, a, one),
-                Status::ok);
-      ASSERT_EQ(support::with(with_link, method).forward_dynamics(q, v, a, other),
-                Status::ok);
+      ASSERT_EQ(support::with(with_payload, method).forward_dynamics(q, v, a, one), Status::ok);
+      ASSERT_EQ(support::with(with_link, method).forward_dynamics(q, v, a, other), Status::ok);
       EXPECT_TRUE(close_to(one, other, 1e-7)) << to_string(method);
     }
     ASSERT_EQ(

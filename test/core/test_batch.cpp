@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Batches against robots whose other joints are truly locked, and the refusals.
 
 #include <gmock/gmock.h>

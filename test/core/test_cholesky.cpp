@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "dynamics_core/families.hpp"
 
 #include <gtest/gtest.h>
@@ -85,7 +86,8 @@ TEST(Cholesky, AgreesWithArticulatedBodies) {
     Dynamics<double> dynamics(t.model);
     support::load_randomly(seed, t.model, dynamics);
     VectorXd a(t.model.nv), expected(t.model.nv);
-    ASSERT_EQ(dynamics.families().articulated_body.forward_dynamics(t.q, t.v, t.a, expected), Status::ok);
+    ASSERT_EQ(dynamics.families().articulated_body.forward_dynamics(t.q, t.v, t.a, expected),
+              Status::ok);
     ASSERT_EQ(dynamics.families().cholesky.forward_dynamics(t.q, t.v, t.a, a), Status::ok);
     ASSERT_TRUE(close_to(a, expected, 1e-8));
   }

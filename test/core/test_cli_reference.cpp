@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// `dynamics eval` against values of an independent library (Pinocchio 3.7), for every family of
 /// algorithms: on the robots in config/robots, whose values are in test/assets/reference, and on a
 /// collection of foreign robots where one lies beside the project.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "dynamics_core/counting.hpp"
 
 #include <gtest/gtest.h>
@@ -118,7 +119,8 @@ TEST_F(Counting, ValuesAreThoseOfDouble) {
     ASSERT_EQ(robot.families().gibbs_appell.inverse_dynamics(t.q, t.v, t.a, expected), Status::ok);
     ASSERT_EQ(wc.families().gibbs_appell.inverse_dynamics(q, v, a, counted), Status::ok);
     ASSERT_TRUE(support::close_to(values(counted), expected, 1e-12));
-    ASSERT_EQ(robot.families().articulated_body.forward_dynamics(t.q, t.v, t.a, expected), Status::ok);
+    ASSERT_EQ(robot.families().articulated_body.forward_dynamics(t.q, t.v, t.a, expected),
+              Status::ok);
     ASSERT_EQ(wc.families().articulated_body.forward_dynamics(q, v, a, counted), Status::ok);
     ASSERT_TRUE(support::close_to(values(counted), expected, 1e-8));
   }

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "dynamics_core/families.hpp"
 
 #include <gtest/gtest.h>
@@ -25,7 +26,8 @@ TEST(DeNocInverseDynamics, AgreesWithNewtonEulerOnTrees) {
     Dynamics<double> dynamics(t.model);
     support::load_randomly(seed, t.model, dynamics);
     VectorXd tau(t.model.nv), expected(t.model.nv);
-    ASSERT_EQ(dynamics.families().newton_euler.inverse_dynamics(t.q, t.v, t.a, expected), Status::ok);
+    ASSERT_EQ(dynamics.families().newton_euler.inverse_dynamics(t.q, t.v, t.a, expected),
+              Status::ok);
     ASSERT_EQ(dynamics.families().denoc.inverse_dynamics(t.q, t.v, t.a, tau), Status::ok);
     ASSERT_TRUE(close_to(tau, expected, 1e-10));
   }
@@ -93,7 +95,8 @@ TEST(DeNocInverseDynamics, LinksWithoutMassHaveNoMassCentre) {
     ASSERT_EQ(dynamics.set_payload(tip, {1.5, {0.1, -0.2, 0.05}, I}), Status::ok);
     compare();
     EXPECT_GT((tau - before).cwiseAbs().maxCoeff(), 1e-3);
-    ASSERT_EQ(dynamics.set_payload(tip, {0.0, {0.1, -0.2, 0.05}, I}), Status::ok);  // a couple's inertia
+    ASSERT_EQ(dynamics.set_payload(tip, {0.0, {0.1, -0.2, 0.05}, I}),
+              Status::ok);  // a couple's inertia
     compare();
     ASSERT_EQ(dynamics.set_payload(tip, {0.0, {0, 0, 0}, Symmetric3<double>::zero()}), Status::ok);
     compare();
@@ -118,7 +121,7 @@ TEST(DeNocInverseDynamics, SinglePrecisionIsTheSameText) {
   EXPECT_TRUE(close_to(MatrixXd(M.cast<double>()), expected_M, 2e-5));
 }
 
-/// Saha 1999, Table 1: (120n − 44) multiplications and (97n − 55) additions for n hinges.
+/// Saha 1999, Table 1: (120n − 44) multiplications and (97n − 55) additions for n revolute joints.
 TEST(DeNocInverseDynamics, NeedsFewerOperationsThanThePaper) {
   for (int n = 2; n <= 12; ++n) {
     support::Random random(5);

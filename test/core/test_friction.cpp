@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Friction with memory, against the closed forms of its equation. The law at a steady speed is in
 /// test_simulation.cpp and test_control_laws.cpp.
 

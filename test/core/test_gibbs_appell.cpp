@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "dynamics_core/families.hpp"
 
 #include <gtest/gtest.h>
@@ -24,7 +25,8 @@ TEST(GibbsAppell, InverseDynamicsAgreesWithNewtonEulerOnTrees) {
     Dynamics<double> dynamics(t.model);
     support::load_randomly(seed, t.model, dynamics);
     VectorXd tau(t.model.nv), expected(t.model.nv);
-    ASSERT_EQ(dynamics.families().newton_euler.inverse_dynamics(t.q, t.v, t.a, expected), Status::ok);
+    ASSERT_EQ(dynamics.families().newton_euler.inverse_dynamics(t.q, t.v, t.a, expected),
+              Status::ok);
     ASSERT_EQ(dynamics.families().gibbs_appell.inverse_dynamics(t.q, t.v, t.a, tau), Status::ok);
     ASSERT_TRUE(close_to(tau, expected, 1e-11));
     ASSERT_EQ(dynamics.families().newton_euler.bias(t.q, t.v, expected), Status::ok);
@@ -96,7 +98,7 @@ TEST(GibbsAppell, IsTheClosedFormOfThePlanarArm) {
   }
 }
 
-/// The bodies' equivalent mass properties: what a hinge or a slide hands down is gone.
+/// The bodies' equivalent mass properties: what a revolute or prismatic joint hands down is gone.
 TEST(GibbsAppell, EquivalentMassPropertiesAreSparse) {
   for (unsigned seed = 1; seed <= 50; ++seed) {
     const RandomTree t(seed);
@@ -130,7 +132,8 @@ TEST(GibbsAppell, FollowsAPayloadThatComesAndGoes) {
     const Payload<double> none = {0.0, {0.0, 0.0, 0.0}, Symmetric3<double>::zero()};
     ASSERT_EQ(dynamics.set_payload(link, load), Status::ok);
     ASSERT_EQ(dynamics.families().gibbs_appell.inverse_dynamics(t.q, t.v, t.a, tau), Status::ok);
-    ASSERT_EQ(dynamics.families().newton_euler.inverse_dynamics(t.q, t.v, t.a, expected), Status::ok);
+    ASSERT_EQ(dynamics.families().newton_euler.inverse_dynamics(t.q, t.v, t.a, expected),
+              Status::ok);
     ASSERT_TRUE(close_to(tau, expected, 1e-11));
     ASSERT_EQ(dynamics.set_payload(link, none), Status::ok);
     ASSERT_EQ(dynamics.families().gibbs_appell.inverse_dynamics(t.q, t.v, t.a, tau), Status::ok);

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Newton–Euler and composite rigid bodies against the dense equations of Featherstone & Orin 2000,
 // §3.5, which start from the description and not from the compiled model.
 

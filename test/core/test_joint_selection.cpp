@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Joints by name, and what a robot's messages tell of them.
 
 #include <gmock/gmock.h>

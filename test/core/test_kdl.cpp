@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Orocos KDL as an oracle: it knows nothing of this library and uses neither its frames nor its
 /// recursions. Chains are built in KDL from the same description, joint by joint.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Kinematics against dense matrices built from the description, against difference quotients, and
 // against the dynamics: energy and mass matrix, energy and gravity.
 
@@ -236,7 +237,8 @@ TEST(Kinematics, UpdateWithoutVelocityIsAtRest) {
 TEST(Kinematics, PayloadMovesTheCentreOfMass) {
   const Model model = free_body_model();
   Dynamics<double> dynamics(model);
-  ASSERT_EQ(dynamics.set_payload(0, {6.0, {0.1, 0.4, 0.0}, Symmetric3<double>::zero()}), Status::ok);
+  ASSERT_EQ(dynamics.set_payload(0, {6.0, {0.1, 0.4, 0.0}, Symmetric3<double>::zero()}),
+            Status::ok);
   ASSERT_EQ(dynamics.kinematics().update(model.neutral()), Status::ok);
   Eigen::Vector3d c;
   ASSERT_EQ(dynamics.kinematics().centre_of_mass(c), Status::ok);

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <console_bridge/console.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Closed loops: a four-bar linkage against its one-degree equation of motion, random mechanisms
 // against a dense solution, and the three methods of Featherstone & Orin 2000, §3.4 against each
 // other, redundant equations included.
@@ -8,8 +9,8 @@
 #include <cstdio>
 #include <fstream>
 
-#include "dynamics_core/loops.hpp"
 #include "dynamics_core/families.hpp"
+#include "dynamics_core/loops.hpp"
 #include "support/allocation_guard.hpp"
 #include "support/kinds.hpp"
 
@@ -403,7 +404,8 @@ VectorXd dense_solution(Dynamics<double>& dynamics, const VectorXd& q, const Vec
   const int n = dynamics.nv();
   VectorXd bias(n);
   MatrixXd M(n, n);
-  EXPECT_EQ(dynamics.families().newton_euler.inverse_dynamics(q, v, VectorXd::Zero(n), bias), Status::ok);
+  EXPECT_EQ(dynamics.families().newton_euler.inverse_dynamics(q, v, VectorXd::Zero(n), bias),
+            Status::ok);
   EXPECT_EQ(dynamics.families().composite_body.mass_matrix(q, M), Status::ok);
   const Eigen::LLT<MatrixXd> llt(M);
   const MatrixXd root = llt.matrixL();  // in the coordinates Lᵀq̈ the norm is Gauss's constraint

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Mata et al. 2002, §5.1 (after Ascher, Pai and Cloutier): an arm whose mass matrix is
 /// ill-conditioned, in single against double precision. Run by itself it prints the table of
 /// docs/papers.md.
@@ -69,7 +70,8 @@ struct ArticulatedBody {
   template <class S>
   VectorX<S> operator()(Dynamics<S>& dynamics, const VectorX<S>& q) const {
     VectorX<S> a(2);
-    EXPECT_EQ(dynamics.families().articulated_body.forward_dynamics(q, zeros<S>(), zeros<S>(), a), Status::ok);
+    EXPECT_EQ(dynamics.families().articulated_body.forward_dynamics(q, zeros<S>(), zeros<S>(), a),
+              Status::ok);
     return a;
   }
 };
@@ -105,7 +107,8 @@ struct RefinedGibbsAppell {
   template <class S>
   VectorX<S> operator()(Dynamics<S>& dynamics, const VectorX<S>& q) const {
     VectorX<S> a(2);
-    EXPECT_EQ(dynamics.families().gibbs_appell.forward_dynamics(q, zeros<S>(), zeros<S>(), a), Status::ok);
+    EXPECT_EQ(dynamics.families().gibbs_appell.forward_dynamics(q, zeros<S>(), zeros<S>(), a),
+              Status::ok);
     EXPECT_EQ(dynamics.families().gibbs_appell.refine(q, zeros<S>(), zeros<S>(), a), Status::ok);
     return a;
   }
@@ -156,8 +159,9 @@ TEST(NumericalStability, TheMassMatrixIsIllConditioned) {
   double worst = 0.0;
   for (int k = 0; k < 180; ++k) {
     Eigen::MatrixXd M(2, 2);
-    ASSERT_EQ(dynamics.families().composite_body.mass_matrix(Eigen::Vector2d(0.0, k * M_PI / 90.0), M),
-              Status::ok);
+    ASSERT_EQ(
+        dynamics.families().composite_body.mass_matrix(Eigen::Vector2d(0.0, k * M_PI / 90.0), M),
+        Status::ok);
     const Eigen::Vector2d values = M.selfadjointView<Eigen::Lower>().eigenvalues();
     ASSERT_GT(values[0], 0.0);
     worst = std::max(worst, values[1] / values[0]);

@@ -1,4 +1,5 @@
-/// The complexity tables of the papers, measured on a general arm of hinges and guarded.
+// SPDX-License-Identifier: Apache-2.0
+/// The complexity tables of the papers, measured on a general arm of revolute joints and guarded.
 
 #include "dynamics_core/operation_counts.hpp"
 

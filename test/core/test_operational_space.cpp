@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Operational-space dynamics against their definition with dense matrices, and against the forward
 // dynamics, which know nothing of tasks.
 
@@ -124,8 +125,7 @@ RobotDescription planar_arm() {
 }
 
 Task<double> tip(const Model& model) {
-  Task<double> task =
-      position_task<double>(model.find_link("lower"), Vector3d(1.0, 0.0, 0.0));
+  Task<double> task = position_task<double>(model.find_link("lower"), Vector3d(1.0, 0.0, 0.0));
   task.rows[5] = false;  // x and y
   return task;
 }
@@ -141,8 +141,10 @@ TEST(OperationalSpace, PlanarArmInClosedForm) {
   ASSERT_EQ(robot.operational_space().update(q, VectorXd::Zero(2), tip(model)), Status::ok);
   const MatrixXd expected = Eigen::Vector2d(2.0, 4.0).asDiagonal();
   EXPECT_LT(difference(robot.operational_space().inertia(), expected), 1e-12);
-  EXPECT_LT(difference(robot.operational_space().gravity_force(), Eigen::Vector2d(0.0, 40.0)), 1e-12);
-  EXPECT_LT(difference(robot.operational_space().velocity_force(), Eigen::Vector2d(0.0, 0.0)), 1e-12);
+  EXPECT_LT(difference(robot.operational_space().gravity_force(), Eigen::Vector2d(0.0, 40.0)),
+            1e-12);
+  EXPECT_LT(difference(robot.operational_space().velocity_force(), Eigen::Vector2d(0.0, 0.0)),
+            1e-12);
 }
 
 TEST(OperationalSpace, SingularWhereTheArmCannotMove) {
@@ -151,7 +153,8 @@ TEST(OperationalSpace, SingularWhereTheArmCannotMove) {
   const VectorXd v = VectorXd::Zero(2);
   Task<double> task = tip(model);
   EXPECT_EQ(robot.operational_space().update(Eigen::Vector2d(0.3, 0.0), v, task), Status::singular);
-  EXPECT_EQ(robot.operational_space().update(Eigen::Vector2d(-1.1, M_PI), v, task), Status::singular);
+  EXPECT_EQ(robot.operational_space().update(Eigen::Vector2d(-1.1, M_PI), v, task),
+            Status::singular);
   EXPECT_EQ(robot.operational_space().update(Eigen::Vector2d(0.3, 0.01), v, task), Status::ok);
   task.rows[5] = true;  // a planar arm does not leave its plane
   EXPECT_EQ(robot.operational_space().update(Eigen::Vector2d(0.3, 1.0), v, task), Status::singular);
@@ -198,8 +201,8 @@ TEST(OperationalSpace, RefusesBadArguments) {
 TEST(OperationalSpace, SinglePrecision) {
   const Model model = build_model(planar_arm());
   Dynamics<float> robot(model);
-  Task<float> task = position_task<float>(model.find_link("lower"),
-                                                             Eigen::Vector3f(1.0F, 0.0F, 0.0F));
+  Task<float> task =
+      position_task<float>(model.find_link("lower"), Eigen::Vector3f(1.0F, 0.0F, 0.0F));
   task.rows[5] = false;
   const Eigen::VectorXf q = Eigen::Vector2f(0.0F, static_cast<float>(M_PI / 2));
   ASSERT_EQ(robot.operational_space().update(q, Eigen::VectorXf(Eigen::Vector2f::Zero()), task),

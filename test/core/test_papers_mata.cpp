@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// V. Mata, S. Provenzano, F. Valero and J. I. Cuadrado, "Serial-robot dynamics algorithms for
 /// moderately large numbers of joints" (2002), §5.2: a PUMA along a straight line.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// S. K. Saha, "Dynamics of serial multibody systems using the decoupled natural orthogonal
 /// complement matrices" (1999), §6: the three-link planar arm and the Stanford arm.
 

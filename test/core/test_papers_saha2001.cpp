@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// S. K. Saha, "Simulation of industrial manipulators based on the UDU^T decomposition of inertia
 /// matrix" (2001), §4: free fall and forced simulation of the Stanford arm and of a PUMA.
 
@@ -203,8 +204,8 @@ TEST(Saha2001Puma, FreeFallTurnsJoint2ForwardAndEndsWhereMIsSingular) {
   dynamics.use(Method::udut);
   simulation::Plant plant(dynamics, simulation::NoEffort{});
   double last = -1.0;
-  Result r = simulate(dynamics, plant, puma.at_rest(), with(Integrator::fehlberg45, 1e-6, 0.01, 1.0),
-                      [&](const State& s) {
+  Result r = simulate(dynamics, plant, puma.at_rest(),
+                      with(Integrator::fehlberg45, 1e-6, 0.01, 1.0), [&](const State& s) {
                         EXPECT_GT(s.q[1], last);
                         last = s.q[1];
                         return true;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The regressor against the inverse dynamics, and the base parameters against counts that are known
 // without numerics.
 
@@ -56,8 +57,9 @@ TEST_P(RegressorTest, GivesTheEfforts) {
     support::Sample s(GetParam(), seed);
     Dynamics<double> dynamics(s.model);
     const int link = s.random.integer(0, static_cast<int>(s.model.links.size()) - 1);
-    ASSERT_EQ(dynamics.set_payload(link, {1.5, s.random.vector(0.3), {0.1, 0.02, 0.0, 0.2, 0.0, 0.15}}),
-              Status::ok);
+    ASSERT_EQ(
+        dynamics.set_payload(link, {1.5, s.random.vector(0.3), {0.1, 0.02, 0.0, 0.2, 0.0, 0.15}}),
+        Status::ok);
     const int columns = dynamics.regressor().columns();
     MatrixXd Y(s.model.nv, columns);
     VectorXd pi(columns);

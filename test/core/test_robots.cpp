@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The robots in config/robots: each loads, moves and weighs what its source says. Those from
 // published tables are compared with figures published elsewhere, and with the same tables typed in
 // a second time and evaluated by other means; our own designs with the solids they are made of.
@@ -16,9 +17,9 @@
 #include <sstream>
 #include <vector>
 
+#include "dynamics_core/families.hpp"
 #include "dynamics_core/load.hpp"
 #include "dynamics_core/loops.hpp"
-#include "dynamics_core/families.hpp"
 
 using namespace dynamics_core;
 using Eigen::Isometry3d;

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """No program or library of the build tree looks for libraries in the current directory."""
 
 import os

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Integrators: order of convergence, conservation laws, closed forms, failures.
 
 #include "dynamics_core/simulation/integrators.hpp"

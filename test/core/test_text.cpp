@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Text in and out.
 
 #include "dynamics_core/text.hpp"

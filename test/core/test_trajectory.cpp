@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Trajectories pass through their waypoints, are as smooth as they say, and their velocities and
 /// accelerations are the derivatives of their positions.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "dynamics_core/families.hpp"
 
 #include <gtest/gtest.h>
@@ -69,7 +70,8 @@ TEST(UdutForwardDynamics, UndoesInverseDynamicsAndAgreesWithArticulatedBodies) {
     VectorXd tau(n), a(n), other(n);
     ASSERT_EQ(dynamics.families().newton_euler.inverse_dynamics(t.q, t.v, t.a, tau), Status::ok);
     ASSERT_EQ(dynamics.families().udut.forward_dynamics(t.q, t.v, tau, a), Status::ok);
-    ASSERT_EQ(dynamics.families().articulated_body.forward_dynamics(t.q, t.v, tau, other), Status::ok);
+    ASSERT_EQ(dynamics.families().articulated_body.forward_dynamics(t.q, t.v, tau, other),
+              Status::ok);
     ASSERT_TRUE(close_to(a, t.a, 1e-9));
     ASSERT_TRUE(close_to(a, other, 1e-9));
   }
@@ -170,7 +172,8 @@ TEST(Udut, SingularMassMatrix) {
 
   // A load makes it regular.
   const int tip = static_cast<int>(model.links.size()) - 1;
-  ASSERT_EQ(dynamics.set_payload(tip, {1.0, {0.1, 0.1, 0.1}, Symmetric3<double>::zero()}), Status::ok);
+  ASSERT_EQ(dynamics.set_payload(tip, {1.0, {0.1, 0.1, 0.1}, Symmetric3<double>::zero()}),
+            Status::ok);
   EXPECT_EQ(dynamics.families().udut.forward_dynamics(zero, zero, zero, a), Status::ok);
 }
 
@@ -212,8 +215,10 @@ TEST(Udut, MimicJointsAreUnsupported) {
     VectorXd x(n);
     MatrixXd inverse(n, n);
     EXPECT_EQ(dynamics.families().udut.factorize(t.q), Status::unsupported_joint);
-    EXPECT_EQ(dynamics.families().udut.forward_dynamics(t.q, t.v, t.a, x), Status::unsupported_joint);
-    EXPECT_EQ(dynamics.families().udut.inverse_mass_matrix(t.q, inverse), Status::unsupported_joint);
+    EXPECT_EQ(dynamics.families().udut.forward_dynamics(t.q, t.v, t.a, x),
+              Status::unsupported_joint);
+    EXPECT_EQ(dynamics.families().udut.inverse_mass_matrix(t.q, inverse),
+              Status::unsupported_joint);
     return;
   }
   FAIL() << "no tree with a mimic joint";
@@ -237,7 +242,7 @@ TEST(Udut, SinglePrecisionIsTheSameText) {
   EXPECT_TRUE(close_to(MatrixXd(inverse_f.cast<double>()), inverse, 1e-4));
 }
 
-/// Saha 2001, Table I: (191n − 284) multiplications and (187n − 325) additions for n hinges. The
+/// Saha 2001, Table I: (191n − 284) multiplications and (187n − 325) additions for n revolute joints. The
 /// paper takes φ = τ − C q̇ as given, so that the count is that of the factors and one solution.
 TEST(UdutSolve, NeedsFewerOperationsThanThePaper) {
   for (int n = 2; n <= 12; ++n) {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The controller's real-time contract: no allocation, no exception, no system call, in every law,
 /// every state and every fault.
 
@@ -94,8 +95,9 @@ TEST(AllocationGuard, CatchesEveryWayToTheHeap) {
 // --- Signatures ----------------------------------------------------------------------------------
 
 using Update = decltype(&Controller::update);
-static_assert(std::is_nothrow_invocable_r_v<State, Update, Controller&, const Measurement&,
-                                            const Reference&, double, Command&>);
+static_assert(
+    std::is_nothrow_invocable_r_v<ControllerState, Update, Controller&, const Measurement&,
+                                  const Reference&, double, Command&>);
 static_assert(noexcept(std::declval<Controller&>().activate(std::declval<const Measurement&>())));
 static_assert(noexcept(std::declval<Controller&>().deactivate()));
 static_assert(noexcept(std::declval<Controller&>().reset()));
@@ -172,7 +174,7 @@ class Storm {
         break;
       case 3: s = controller.set_gravity({nan, 0.0, 0.0}); break;
       case 4:
-        if (controller.state() == State::fault || dice.roll(20) == 0) {
+        if (controller.state() == ControllerState::fault || dice.roll(20) == 0) {
           for (const Event e : all_events)
             for (std::uint64_t k = 0; k < controller.count(e); ++k) events.add(e);
           controller.reset();
@@ -212,7 +214,7 @@ class Storm {
     silence = dice.roll(200) == 0 ? 20 : silence > 0 ? silence - 1 : 0;  // of the reference
     if (silence > 0) reference = Reference{};
     if (storm == 0 && dice.roll(50) == 0) step = dice.roll(2) == 0 ? -dt : 1e6;
-    State s = controller.state();
+    ControllerState s = controller.state();
     if (storm > 0 && dice.roll(10) == 0)
       s = controller.update(measurement, reference, step, small);
     else
@@ -283,8 +285,8 @@ TEST_P(RealTime, TheStormReachesEveryStateAndEvent) {
   storm.run(cycles);
   EXPECT_TRUE(storm.always_finite);
   const bool referenced = GetParam().mode != Mode::gravity_compensation;
-  for (const State state : all_states) {
-    if (state == State::holding_position && !referenced) continue;
+  for (const ControllerState state : all_states) {
+    if (state == ControllerState::holding_position && !referenced) continue;
     EXPECT_GT(storm.visits[static_cast<std::size_t>(state)], 100) << to_string(state);
   }
   for (const Event event : all_events) {

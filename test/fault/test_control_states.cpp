@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The controller's state machine as its table, first the table itself, then the controller driven
 /// through every state and event; and what it commands there.
 
@@ -20,11 +21,11 @@ constexpr double dt = 1e-3;
 constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
-constexpr State inactive = State::inactive;
-constexpr State position = State::holding_position;
-constexpr State running = State::running;
-constexpr State command_ = State::holding_command;
-constexpr State fault = State::fault;
+constexpr ControllerState inactive = ControllerState::inactive;
+constexpr ControllerState position = ControllerState::holding_position;
+constexpr ControllerState running = ControllerState::running;
+constexpr ControllerState command_ = ControllerState::holding_command;
+constexpr ControllerState fault = ControllerState::fault;
 
 // --- The table -----------------------------------------------------------------------------------
 
@@ -32,7 +33,7 @@ TEST(StateMachine, IsItsTable) {
   using T = Trigger;
   struct Row {
     Trigger trigger;
-    State after[5];  // from inactive, holding_position, running, holding_command, fault
+    ControllerState after[5];  // from inactive, holding_position, running, holding_command, fault
   };
   const Row table[] = {
       {T::activate, {position, position, running, command_, fault}},
@@ -76,28 +77,28 @@ class Rig {
     return out;
   }
 
-  State cycle(double step = dt) {
+  ControllerState cycle(double step = dt) {
     return controller.update({q, v}, {q_d, v_d, a_d}, step, command);
   }
-  State without_reference() { return controller.update({q, v}, {}, dt, command); }
-  State bad_measurement() {
+  ControllerState without_reference() { return controller.update({q, v}, {}, dt, command); }
+  ControllerState bad_measurement() {
     VectorXd broken = q;
     broken[1] = nan;
     return controller.update({broken, v}, {q_d, v_d, a_d}, dt, command);
   }
-  State bad_reference() {
+  ControllerState bad_reference() {
     VectorXd broken = v_d;
     broken[2] = infinity;
     return controller.update({q, v}, {q_d, broken, a_d}, dt, command);
   }
   /// Finite, but its square is not.
-  State bad_result() {
+  ControllerState bad_result() {
     const VectorXd huge = VectorXd::Constant(3, 1e200);
     return controller.update({q, v}, {q_d, huge, a_d}, dt, command);
   }
 
   /// Brings the controller into a state, by the shortest way.
-  void enter(State state) {
+  void enter(ControllerState state) {
     controller.reset();
     if (state == inactive) return;
     ASSERT_EQ(controller.activate({q, v}), position);
@@ -118,7 +119,7 @@ TEST(ControllerStates, FollowTheTable) {
   struct Row {
     const char* event;
     std::function<void(Rig&)> happen;
-    State after[5];  // from inactive, holding_position, running, holding_command, fault
+    ControllerState after[5];  // from inactive, holding_position, running, holding_command, fault
     std::optional<Event> counted;  // in the active states
   };
   const auto past_timeout = [](Rig& rig) {
@@ -213,7 +214,7 @@ TEST(ControllerStates, FollowTheTable) {
 }
 
 TEST(ControllerStates, CommandNothingWhileInactiveOrInFault) {
-  for (const State state : {inactive, fault}) {
+  for (const ControllerState state : {inactive, fault}) {
     for (const Mode mode : {Mode::gravity_compensation, Mode::feedforward, Mode::computed_torque,
                             Mode::passivity, Mode::pass_through}) {
       SCOPED_TRACE(std::string(to_string(state)) + ", " + to_string(mode));

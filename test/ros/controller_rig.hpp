@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 /// A FeedforwardController between state and command interfaces of its own, driven as the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the launch tests of demo.launch.py share."""
 
 import importlib.util

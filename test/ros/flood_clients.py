@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """
 Many clients of dynamics_server in one process, each with a call under way at all times.
 

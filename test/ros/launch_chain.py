@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """joint_trajectory_controller comes and goes while the FeedforwardController holds the robot."""
 
 from demo_support import demo, DemoTestCase

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every parameter file in config/ is complete: its controllers start and do what they are for."""
 
 import json

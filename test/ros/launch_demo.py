@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """
 The demonstration as users start it: feed-forward tracks, the same gains alone do not.
 

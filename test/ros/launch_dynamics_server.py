@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The server as users start it: services against `dynamics eval`, bad URDF, xacro, component."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`ros2 launch ... once:=true` ends with the trajectory, and its exit code tells how it ended."""
 
 import unittest

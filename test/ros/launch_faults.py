@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What breaks stops the whole chain without effort, and once it is mended all goes on."""
 
 from demo_support import CHAIN, demo, DemoTestCase, PATIENCE

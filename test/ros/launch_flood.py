@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """
 20 clients make 1000 calls each of dynamics_server while the controller runs.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The robot picks something up while it moves, with and without the controller being told."""
 
 from demo_support import demo, DemoTestCase

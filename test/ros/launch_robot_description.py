@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A server without a URDF of its own: the description comes late, is bad, changes."""
 
 import signal

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What demo.launch.py makes of a plain URDF; needs no ROS."""
 
 import os

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The dynamics server in this process: every service against the core's own numbers, every refusal,
 // descriptions that come late, change or are bad, partial joint states, references, and a flood of
 // calls.
@@ -16,8 +17,8 @@
 #include <thread>
 
 #include "dynamics_core/batch.hpp"
-#include "dynamics_core/load.hpp"
 #include "dynamics_core/families.hpp"
+#include "dynamics_core/load.hpp"
 #include "dynamics_core/regressor.hpp"
 #include "realtime_dynamics/dynamics_server.hpp"
 #include "realtime_dynamics/srv/compute_forward_dynamics.hpp"

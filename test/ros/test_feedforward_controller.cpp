@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The FeedforwardController in one process: loading, its life cycle, its interfaces, what it
 /// refuses, and what it does in a fault.
 
@@ -11,8 +12,8 @@
 #include <pluginlib/class_loader.hpp>
 
 #include "controller_rig.hpp"
-#include "dynamics_core/load.hpp"
 #include "dynamics_core/families.hpp"
+#include "dynamics_core/load.hpp"
 
 namespace {
 
@@ -418,11 +419,10 @@ class Payload : public testing::Test {
     const auto model = dynamics_core::load_urdf_string(robot_urdf("panda"));
     dynamics_core::Dynamics<double> robot(model);
     const auto s = robot.set_payload(model.find_link("panda_link8"),
-                                  {mass, {0.0, 0.0, 0.1}, {0.01, 0.0, 0.0, 0.01, 0.0, 0.01}});
+                                     {mass, {0.0, 0.0, 0.1}, {0.01, 0.0, 0.0, 0.01, 0.0, 0.01}});
     EXPECT_EQ(s, dynamics_core::Status::ok);
     VectorXd tau(7);
-    EXPECT_EQ(robot.families().newton_euler.gravity(panda_ready(), tau),
-              dynamics_core::Status::ok);
+    EXPECT_EQ(robot.families().newton_euler.gravity(panda_ready(), tau), dynamics_core::Status::ok);
     return tau;
   }
 };

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// A cycle of the FeedforwardController takes no memory, waits for no lock and throws nothing: in
 /// every law, with every fault, while publishers, services, topics and parameters are at work.
 

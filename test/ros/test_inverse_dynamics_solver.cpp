@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The plugin for inverse_dynamics_solver, loaded as its users load it, against another family of
 /// algorithms of the core.
 
@@ -13,8 +14,8 @@
 #include <rclcpp/rclcpp.hpp>
 
 #include "controller_rig.hpp"
-#include "dynamics_core/load.hpp"
 #include "dynamics_core/families.hpp"
+#include "dynamics_core/load.hpp"
 
 namespace {
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Every parameter of the ROS layer is on its user page, with the default that it has."""
 
 import os

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The simulated robot as the controller manager sees it: loaded by name through a ResourceManager
 /// from the text of a URDF, and compared with the core's own SimulatedRobot.
 
@@ -59,7 +60,7 @@ std::string inertial(double mass, const std::string& origin) {
          "</inertial>";
 }
 
-/// Two hinges with horizontal axes, and a claw whose second finger mimics the first.
+/// Two revolute joints with horizontal axes, and a claw whose second finger mimics the first.
 std::string robot(const std::string& block) {
   return "<robot name=\"arm\"><link name=\"base\"/>"
          "<link name=\"upper\">" +

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The real-time contract of every algorithm: after construction nothing touches the heap, with
 /// good arguments and with bad ones. A canary shows that the guard would see it.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 /// A simulated robot under a controller: the effort of a cycle holds until the next one.
@@ -10,7 +11,7 @@
 
 namespace support {
 
-/// A random serial arm of hinges.
+/// A random serial arm of revolute joints.
 inline dynamics_core::RobotDescription random_arm(unsigned seed, int joints = 7,
                                                   bool rotors = false) {
   Random random(seed);

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 /// Runs the built `dynamics` command as a user would, with files in a directory of its own.

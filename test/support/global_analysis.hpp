@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 /// The equations of motion of a whole robot in a few dense matrices (Featherstone & Orin 2000,

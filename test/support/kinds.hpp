@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 /// The kinds of random robots that a method must treat, as parameters of a test, and a drawn one

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 /// The simulations of the papers, as experiments that tests check and a program prints as tables.

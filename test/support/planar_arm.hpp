@@ -1,6 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// The planar arm with three hinges (Saha 1999, §6.1) and its equations of motion in closed form.
+/// The planar arm with three revolute joints (Saha 1999, §6.1) and its equations of motion in closed form.
 ///
 /// With the links' absolute angles φ = T θ (T: a lower triangle of ones) the kinetic energy is
 /// ½ Σ A_jk cos(φ_j − φ_k) φ̇_j φ̇_k, where A_jj = I_j + m_j l_j² + a_j² Σ_{k>j} m_k and, for j < k,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "support/random_model.hpp"
 
 #include <Eigen/Geometry>
@@ -99,8 +100,8 @@ dynamics_core::RobotDescription Random::robot(const RandomOptions& options) {
   std::vector<std::string> leaders;
   for (int i = 1; i <= options.joints; ++i) {
     JointDescription j = joint(i, options);
-    const bool single = j.type != JointType::fixed && j.type != JointType::planar &&
-                        j.type != JointType::floating;
+    const bool single =
+        j.type != JointType::fixed && j.type != JointType::planar && j.type != JointType::floating;
     if (single && !leaders.empty() && chance(options.mimic)) {
       const int leader = integer(0, static_cast<int>(leaders.size()) - 1);
       j.mimic = dynamics_core::Mimic{leaders[static_cast<std::size_t>(leader)], uniform(-2.0, 2.0),

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 /// Random robots and states for property tests. Everything follows from one seed, which a failing

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 /// What the tests of the algorithm families share: a variety of random trees with a state, and a

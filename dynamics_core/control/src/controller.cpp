@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "dynamics_core/control/controller.hpp"
 
 #include <algorithm>
@@ -47,13 +48,13 @@ Command Controller::make_command() const { return {zeros(n_), zeros(n_), zeros(n
 // --- States --------------------------------------------------------------------------------------
 
 bool Controller::may_start(const Measurement& measurement) noexcept {
-  if (state_ != State::inactive) return false;
+  if (state_ != ControllerState::inactive) return false;
   if (usable(measurement)) return true;
   counts_.add(Event::bad_measurement);
   return false;
 }
 
-State Controller::activate(const Measurement& measurement) noexcept {
+ControllerState Controller::activate(const Measurement& measurement) noexcept {
   if (!may_start(measurement)) return state_;
   velocity_estimate_.restart();
   take(measurement);
@@ -78,7 +79,7 @@ bool Controller::is_where_it_left_off(const Measurement& measurement) const noex
   return true;
 }
 
-State Controller::resume(const Measurement& measurement) noexcept {
+ControllerState Controller::resume(const Measurement& measurement) noexcept {
   if (!left_off_) return activate(measurement);
   if (!may_start(measurement)) return state_;
   if (!is_where_it_left_off(measurement)) return activate(measurement);
@@ -89,8 +90,8 @@ State Controller::resume(const Measurement& measurement) noexcept {
   return state_ = next(state_, Trigger::activate);
 }
 
-State Controller::deactivate() noexcept {
-  if (state_ != State::inactive && state_ != State::fault) {
+ControllerState Controller::deactivate() noexcept {
+  if (state_ != ControllerState::inactive && state_ != ControllerState::fault) {
     left_off_ = true;
     effort_left_off_ = last_.effort;
   }
@@ -104,9 +105,10 @@ void Controller::reset() noexcept {
   std::fill(limits_.begin(), limits_.end(), LimitReport{});
 }
 
-State Controller::update(const Measurement& measurement, const Reference& reference, double dt,
-                         Command& command) noexcept {
-  if (state_ == State::inactive || state_ == State::fault) return stop(measurement, command);
+ControllerState Controller::update(const Measurement& measurement, const Reference& reference,
+                                   double dt, Command& command) noexcept {
+  if (state_ == ControllerState::inactive || state_ == ControllerState::fault)
+    return stop(measurement, command);
   const double step = checked_step(dt);
   const bool referenced = config_.mode != Mode::gravity_compensation;
   if (referenced) reference_.update(reference, step, counts_);
@@ -134,7 +136,7 @@ State Controller::update(const Measurement& measurement, const Reference& refere
   return state_ = next(state_, alive ? Trigger::cycle : Trigger::cycle_without_reference);
 }
 
-State Controller::hold(Event event, Command& command) noexcept {
+ControllerState Controller::hold(Event event, Command& command) noexcept {
   counts_.add(event);
   ++bad_cycles_;
   if (bad_cycles_ > config_.max_held_cycles) {
@@ -151,8 +153,8 @@ State Controller::hold(Event event, Command& command) noexcept {
 
 /// Effort 0. A drive with its own loop stays where it is while inactive, in a fault where it was
 /// last told to be.
-State Controller::stop(const Measurement& measurement, Command& command) noexcept {
-  if (state_ == State::inactive && measurement.position.usable(n_))
+ControllerState Controller::stop(const Measurement& measurement, Command& command) noexcept {
+  if (state_ == ControllerState::inactive && measurement.position.usable(n_))
     last_.position = measurement.position.vector();
   last_.effort.setZero();
   last_.velocity.setZero();
@@ -197,7 +199,7 @@ Status Controller::set_gains(Eigen::Index joint, const Gains& gains) noexcept {
 
 Status Controller::set_payload(int link, const Payload<double>& payload,
                                double transition) noexcept {
-  const bool active = state_ != State::inactive && state_ != State::fault;
+  const bool active = state_ != ControllerState::inactive && state_ != ControllerState::fault;
   if (const Status s = payload_ramp_.start(link, payload, active ? transition : 0.0);
       s != Status::ok)
     return s;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "dynamics_core/control/reference_keeper.hpp"
 
 namespace dynamics_core::control {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 /// Forward dynamics by articulated bodies, O(n) (Featherstone & Orin 2000, §3.3).
@@ -154,7 +155,7 @@ StatusOf<S> ArticulatedBody<S>::forward_dynamics(VectorIn<S> q, VectorIn<S> v, V
                                                  VectorOut<S> a) noexcept {
   StatusOf<S> status = check_and_move<S>(*tree_, q, v, tau, a);
   if (failed(status)) return status;
-  if (tree_->has_mimic()) return Status::unsupported_joint;
+  if (tree_->has_mimic()) return merged(status, Status::unsupported_joint);
   start(v);
   status = merged(status, articulate(tau));
   if (failed(status)) return status;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 /// Dynamics of many configurations in one call, for callers that send names and plain arrays. Every

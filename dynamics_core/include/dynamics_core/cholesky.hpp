@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 /// Square-root-free Cholesky: A = Lᵀ D L for a symmetric matrix, without pivoting and without

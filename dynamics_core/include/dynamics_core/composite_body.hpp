@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 /// The mass matrix by composite rigid bodies (Featherstone & Orin 2000, §3.2).

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 /// Decoupled natural orthogonal complement: inverse dynamics and mass matrix with the twists
@@ -117,20 +118,14 @@ class Denoc {
 
 namespace denoc {
 
-/// W = ω̇× + ω×ω×, the second derivative of a vector u fixed in the body: ü = W u. Written here and
-/// in gibbs_appell.hpp: @OMEGA@
+/// W = ω̇× + ω×ω×, the second derivative of a vector u fixed in the body: ü = W u.
 template <class S>
 [[nodiscard]] RD_INLINE Mat3<S> second_rate(const Vec3<S>& w, const Vec3<S>& w_dot) noexcept {
-  const S xx = w[0] * w[0];
-  const S yy = w[1] * w[1];
-  const S zz = w[2] * w[2];
-  const S xy = w[0] * w[1];
-  const S xz = w[0] * w[2];
-  const S yz = w[1] * w[2];
+  const OmegaTensor<S> O = omega_tensor(w, w_dot);
   Mat3<S> W;
-  W << -(yy + zz), xy - w_dot[2], xz + w_dot[1],  //
-      xy + w_dot[2], -(xx + zz), yz - w_dot[0],   //
-      xz - w_dot[1], yz + w_dot[0], -(xx + yy);
+  W << O.xx, O.xy, O.xz,  //
+      O.yx, O.yy, O.yz,   //
+      O.zx, O.zy, O.zz;
   return W;
 }
 

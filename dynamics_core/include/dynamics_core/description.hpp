@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 /// A robot as its source describes it, before it is compiled into a Model. Every loader (URDF,

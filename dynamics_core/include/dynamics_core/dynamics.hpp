@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 /// The dynamics of a robot: the one object that a user holds.
@@ -72,8 +73,7 @@ class Dynamics {
                                              VectorOut<S> a) noexcept;
   /// The same with some coordinates (indices into v) held: a is zero there, whatever τ is.
   [[nodiscard]] StatusOf<S> forward_dynamics(VectorIn<S> q, VectorIn<S> v, VectorIn<S> tau,
-                                             const std::vector<int>& held,
-                                             VectorOut<S> a) noexcept;
+                                             const std::vector<int>& held, VectorOut<S> a) noexcept;
   /// C(q, v) v + g(q), without external forces
   [[nodiscard]] StatusOf<S> bias(VectorIn<S> q, VectorIn<S> v, VectorOut<S> tau) noexcept;
   /// C(q, v) v

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 /// All families of algorithms, and the one place that knows which of them provides what. A new
@@ -60,7 +61,7 @@ struct Families {
 // wants them compiled for its own processor includes the families' headers instead.
 
 // NOLINTBEGIN(bugprone-macro-parentheses)
-#define RD_FAMILIES(keyword, S)              \
+#define RD_FAMILIES(keyword, S)               \
   keyword template class Tree<S>;             \
   keyword template class NewtonEuler<S>;      \
   keyword template class Denoc<S>;            \
@@ -169,8 +170,7 @@ struct Dynamics<S>::Choice {
     velocity_effort = in_in_out<&F::gibbs_appell, &GibbsAppell<S>::velocity_effort>();
   }
   void take_articulated_body() noexcept {
-    forward_dynamics =
-        in_in_in_out<&F::articulated_body, &ArticulatedBody<S>::forward_dynamics>();
+    forward_dynamics = in_in_in_out<&F::articulated_body, &ArticulatedBody<S>::forward_dynamics>();
   }
   void take_udut_inverse() noexcept {
     inverse_mass_matrix = in_matrix<&F::udut, &Udut<S>::inverse_mass_matrix>();

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 /// The friction of the joints: the one model that inverse dynamics, the control laws and the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 /// Gibbs–Appell equations (Mata et al. 2002): inverse dynamics in O(n) through the tensor
@@ -30,11 +31,6 @@ struct EulerInertia {
   S m;
   Vec3<S> h;
   Symmetric3<S> J;
-};
-
-template <class S>
-struct OmegaTensor {
-  S xx, xy, xz, yx, yy, yz, zx, zy, zz;
 };
 
 template <class S>
@@ -132,20 +128,6 @@ RD_INLINE void put(const Vec3<S>& from, Vec3<S>& to) noexcept {
   to[0] = from[0];
   to[1] = from[1];
   to[2] = from[2];
-}
-
-/// Ω = ω̇~ + ω~² (Eq. 12). Written here and in denoc.hpp: @OMEGA@
-template <class S>
-[[nodiscard]] RD_INLINE OmegaTensor<S> omega_tensor(const Vec3<S>& w, const Vec3<S>& wd) noexcept {
-  const S xx = w[0] * w[0];
-  const S yy = w[1] * w[1];
-  const S zz = w[2] * w[2];
-  const S xy = w[0] * w[1];
-  const S xz = w[0] * w[2];
-  const S yz = w[1] * w[2];
-  return {-(yy + zz), xy - wd[2], xz + wd[1],  //
-          xy + wd[2], -(xx + zz), yz - wd[0],  //
-          xz - wd[1], yz + wd[0], -(xx + yy)};
 }
 
 /// Ω u
@@ -458,7 +440,7 @@ RD_INLINE void set_path(const Body<S>& b, const Link<S>* parent, S* axes, Link<S
 }
 
 /// D_jk of the body j and all k on its path, and D_jj (§4.2, steps 6 and 7): the force that gives
-/// the composite a unit acceleration along the body's axis, ψ z and φ~ z (Eq. 22) for a hinge,
+/// the composite a unit acceleration along the body's axis, ψ z and φ~ z (Eq. 22) for a revolute joint,
 /// φ~ᵀ z and m z for a slide, times the axes.
 template <class S>
 [[nodiscard]] RD_INLINE S path_products(const Body<S>& b, const Link<S>& l, const S* axes,

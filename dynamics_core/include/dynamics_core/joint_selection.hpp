@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 /// Joints by name: which of a robot's joints somebody speaks of, and what has been heard of them.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 /// From the bodies to the coordinates: where several bodies share a coordinate (mimic joints) their

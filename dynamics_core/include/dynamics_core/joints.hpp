@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 /// What each kind of joint does to motions and forces. This is the one place that knows: every

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 /// Where the links are and how they move: poses, velocities, Jacobians and their rates, centre of
@@ -76,7 +77,7 @@ class Kinematics {
                                       VectorOut<S> q_out) const noexcept;
 
  private:
-  struct State {
+  struct BodyState {
     Pose<S> X_WB;  ///< the body in the world
     Motion<S> V;   ///< velocity of its origin in world axes
     Motion<S> A;   ///< acceleration of its origin for v̇ = 0, in world axes
@@ -87,17 +88,17 @@ class Kinematics {
 
   void update_poses() noexcept;
   void update_velocities(VectorIn<S> v) noexcept;
-  [[nodiscard]] const State& state(int body) const noexcept {
+  [[nodiscard]] const BodyState& state(int body) const noexcept {
     return at_[static_cast<std::size_t>(body)];
   }
   [[nodiscard]] const Link<S>& link(int index) const noexcept {
     return tree_->links()[static_cast<std::size_t>(index)];
   }
   [[nodiscard]] Vec3<S> arm(const Link<S>& on, const Vec3<S>& offset) const noexcept;
-  [[nodiscard]] Vec3<S> axis(const Body<S>& b, const State& at) const noexcept;
+  [[nodiscard]] Vec3<S> axis(const Body<S>& b, const BodyState& at) const noexcept;
 
   Tree<S>* tree_;
-  std::vector<State> at_;
+  std::vector<BodyState> at_;
 };
 
 // --- Implementation ------------------------------------------------------------------------------
@@ -146,7 +147,7 @@ void move(const Vec3<S>& r, const Vec3<S>& w, const Vec3<S>& u, Motion<S>& V,
 template <class S>
 void Kinematics<S>::update_poses() noexcept {
   const Body<S>* body = tree_->bodies();
-  State* at = at_.data();
+  BodyState* at = at_.data();
   for (int i = 0; i < tree_->nb(); ++i)
     at[i].X_WB = kinematics::across<S>(body[i].parent < 0 ? tree_->base() : at[body[i].parent].X_WB,
                                        body[i].X);
@@ -155,10 +156,10 @@ void Kinematics<S>::update_poses() noexcept {
 template <class S>
 void Kinematics<S>::update_velocities(VectorIn<S> v) noexcept {
   const Body<S>* body = tree_->bodies();
-  State* at = at_.data();
+  BodyState* at = at_.data();
   for (int i = 0; i < tree_->nb(); ++i) {
     const Body<S>& b = body[i];
-    State& k = at[i];
+    BodyState& k = at[i];
     k.rate = rate<S>(b, v);
     k.V = b.parent < 0 ? Motion<S>::zero() : at[b.parent].V;
     k.A = b.parent < 0 ? Motion<S>::zero() : at[b.parent].A;
@@ -180,7 +181,7 @@ Vec3<S> Kinematics<S>::arm(const Link<S>& on, const Vec3<S>& offset) const noexc
 
 /// The joint's axis in the world, as long as the coordinate's part in the body's is.
 template <class S>
-Vec3<S> Kinematics<S>::axis(const Body<S>& b, const State& at) const noexcept {
+Vec3<S> Kinematics<S>::axis(const Body<S>& b, const BodyState& at) const noexcept {
   return b.mimic ? Vec3<S>(b.multiplier * at.X_WB.R.col(2)) : Vec3<S>(at.X_WB.R.col(2));
 }
 
@@ -189,7 +190,7 @@ StatusOf<S> Kinematics<S>::update(VectorIn<S> q) noexcept {
   const StatusOf<S> status = check_and_move<S>(*tree_, q);
   if (failed(status)) return status;
   update_poses();
-  for (State& k : at_) {
+  for (BodyState& k : at_) {
     k.V = Motion<S>::zero();
     k.A = Motion<S>::zero();
     k.rate = S(0);
@@ -234,7 +235,7 @@ Status Kinematics<S>::bias_acceleration(int index, Motion<S>& A_WL_W,
   const Link<S>& l = link(index);
   A_WL_W = Motion<S>::zero();
   if (l.body < 0) return Status::ok;
-  const State& k = state(l.body);
+  const BodyState& k = state(l.body);
   const Vec3<S> r = arm(l, offset);
   A_WL_W = {k.A.w, k.A.v + k.A.w.cross(r) + k.V.w.cross(k.V.w.cross(r))};
   return Status::ok;
@@ -250,7 +251,7 @@ Status Kinematics<S>::jacobian(int index, MatrixOut<S> J, const Vec3<S>& offset)
   const Vec3<S> p = state(l.body).X_WB.p + arm(l, offset);
   const Body<S>* body = tree_->bodies();
   for (int i = l.body; i >= 0; i = body[i].parent) {
-    const State& k = state(i);
+    const BodyState& k = state(i);
     const Motion<S> h = axis_motion<S>(body[i], axis(body[i], k), Vec3<S>(p - k.X_WB.p));
     auto column = J.col(body[i].dof);
     column.template head<3>() += h.w;
@@ -268,14 +269,14 @@ Status Kinematics<S>::jacobian_rate(int index, MatrixOut<S> Jd,
   Jd.setZero();
   const Link<S>& l = link(index);
   if (l.body < 0) return Status::ok;
-  const State& tip = state(l.body);
+  const BodyState& tip = state(l.body);
   const Vec3<S> r = arm(l, offset);
   const Vec3<S> p = tip.X_WB.p + r;
   const Vec3<S> p_rate = tip.V.v + tip.V.w.cross(r);
   const Body<S>* body = tree_->bodies();
   for (int i = l.body; i >= 0; i = body[i].parent) {
     const Body<S>& b = body[i];
-    const State& k = state(i);
+    const BodyState& k = state(i);
     const Vec3<S> z = axis(b, k);
     const Motion<S> h = axis_motion<S>(b, Vec3<S>(k.V.w.cross(z)), Vec3<S>(p - k.X_WB.p));
     auto column = Jd.col(b.dof);
@@ -318,7 +319,7 @@ StatusOf<S> Kinematics<S>::centre_of_mass_velocity(Vec3<S>& v_WC) const noexcept
   Vec3<S> momentum = Vec3<S>::Zero();
   for (int i = 0; i < tree_->nb(); ++i) {
     const RigidInertia<S>& I = tree_->bodies()[i].inertia;
-    const State& k = state(i);
+    const BodyState& k = state(i);
     momentum += I.m * k.V.v + k.V.w.cross(Vec3<S>(k.X_WB.R * I.h));
   }
   v_WC = momentum / m;
@@ -333,7 +334,7 @@ StatusOf<S> Kinematics<S>::centre_of_mass_jacobian(MatrixOut<S> J) noexcept {
   if (!keep_pivot<S>(m, S(1), status)) return status;
   J.setZero();
   const Body<S>* body = tree_->bodies();
-  State* at = at_.data();
+  BodyState* at = at_.data();
   for (int i = 0; i < tree_->nb(); ++i) {
     const RigidInertia<S>& I = body[i].inertia;
     at[i].m = I.m;
@@ -341,7 +342,7 @@ StatusOf<S> Kinematics<S>::centre_of_mass_jacobian(MatrixOut<S> J) noexcept {
   }
   for (int i = tree_->nb() - 1; i >= 0; --i) {
     const Body<S>& b = body[i];
-    const State& k = at[i];
+    const BodyState& k = at[i];
     // m times the velocity of the subtree's centre: the axis' motion with m r in place of r.
     const Vec3<S> z = axis(b, k) / m;
     J.col(b.dof) += first_moment_rate<S>(b, z, k.m, Vec3<S>(k.h - k.m * k.X_WB.p));
@@ -358,7 +359,7 @@ Energy<S> Kinematics<S>::energy() const noexcept {
   Energy<S> E{S(0), S(0)};
   for (int i = 0; i < tree_->nb(); ++i) {
     const Body<S>& b = tree_->bodies()[i];
-    const State& k = state(i);
+    const BodyState& k = state(i);
     const Motion<S> V = {k.X_WB.R.transpose() * k.V.w, k.X_WB.R.transpose() * k.V.v};
     const Force<S> P = b.inertia * V;
     E.kinetic += S(0.5) * (V.w.dot(P.n) + V.v.dot(P.f) + b.rotor * k.rate * k.rate);

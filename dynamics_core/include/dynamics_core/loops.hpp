@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 /// Closed kinematic loops (Featherstone & Orin 2000, §3.4): a tree, and loop joints that tie two of

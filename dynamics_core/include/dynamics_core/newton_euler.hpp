@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 /// Recursive Newton–Euler in link coordinates (Featherstone & Orin 2000, §3.1), with the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 /// Operation counts of every method on a robot, and as formulas in the number of joints, in the
@@ -21,7 +22,7 @@ struct MethodCount {
 /// All methods that can treat the robot. Of symmetric matrices one triangle is asked for.
 [[nodiscard]] std::vector<MethodCount> count_operations(const Model& model);
 
-/// A serial arm of n hinges with nothing special about it: all of α, a, d and the mass properties
+/// A serial arm of n revolute joints with nothing special about it: all of α, a, d and the mass properties
 /// of every link differ from zero and one. Gravity along the first axis, as in the papers.
 [[nodiscard]] Model general_arm(int joints);
 
@@ -44,7 +45,7 @@ class Formula {
   std::vector<long> sixths_;
 };
 
-/// What a paper states for a general arm of hinges.
+/// What a paper states for a general arm of revolute joints.
 struct PublishedCount {
   std::string source;                                 ///< e.g. "Mata 2002, Table 1"
   std::optional<Formula> multiplications, additions;  ///< none: only the figures for n = 6

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 /// The dynamics that a task sees (Khatib 1987): for a point of a link, with J its Jacobian,

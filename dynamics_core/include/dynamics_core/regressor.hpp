@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 /// The efforts as a linear function of the inertial parameters, τ = Y(q, v, a) π, and the fewest

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 /// Spatial vectors, inertias, and the transform across one joint.
@@ -187,6 +188,28 @@ template <class S>
       k,
       {A.I.xx + y + z, A.I.xy - A.h[0] * r[1] - r[0] * k[1], A.I.xz - A.h[0] * r[2] - r[0] * k[2],
        A.I.yy + x + z, A.I.yz - A.h[1] * r[2] - r[1] * k[2], A.I.zz + x + y}};
+}
+
+// --- A vector fixed in a turning body ------------------------------------------------------------
+
+/// Ω = ω̇~ + ω~²: a vector u fixed in the body has the second derivative ü = Ω u.
+template <class S>
+struct OmegaTensor {
+  S xx, xy, xz, yx, yy, yz, zx, zy, zz;
+};
+
+/// Ω of a body that turns with ω and ω̇.
+template <class S>
+[[nodiscard]] RD_INLINE OmegaTensor<S> omega_tensor(const Vec3<S>& w, const Vec3<S>& wd) noexcept {
+  const S xx = w[0] * w[0];
+  const S yy = w[1] * w[1];
+  const S zz = w[2] * w[2];
+  const S xy = w[0] * w[1];
+  const S xz = w[0] * w[2];
+  const S yz = w[1] * w[2];
+  return {-(yy + zz), xy - wd[2], xz + wd[1],  //
+          xy + wd[2], -(xx + zz), yz - wd[0],  //
+          xz - wd[1], yz + wd[0], -(xx + yy)};
 }
 
 // --- Articulated-body inertia --------------------------------------------------------------------

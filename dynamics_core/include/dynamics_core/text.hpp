@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 /// Text in and out: what loaders, settings, tools and messages share. Nothing here depends on the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 /// A robot in the algorithms' scalar type: the model's constants, the joints at a configuration, and
@@ -58,6 +59,7 @@ class Tree {
   }
 
   // --- what stays until it is changed ------------------------------------------------------------
+  // Where something of it is not finite (in any lane), nothing changes.
   /// Gravity in the world (root link) frame, m/s².
   [[nodiscard]] StatusOf<S> set_gravity(const Vec3<S>& g) noexcept;
   [[nodiscard]] Vec3<S> gravity() const noexcept { return -(X_WB_.R * base_acceleration_); }
@@ -303,7 +305,8 @@ void Tree<S>::find_dof_parents() {
   dof_body_.assign(static_cast<std::size_t>(nv_), -1);
   for (int i = 0; i < nv_; ++i) dof_parent_[static_cast<std::size_t>(i)] = i - 1;
   for (std::size_t i = 0; i < bodies_.size(); ++i)
-    if (!bodies_[i].mimic) dof_body_[static_cast<std::size_t>(bodies_[i].dof)] = static_cast<int>(i);
+    if (!bodies_[i].mimic)
+      dof_body_[static_cast<std::size_t>(bodies_[i].dof)] = static_cast<int>(i);
   if (has_mimic_) return;  // coordinates that share bodies couple what the tree keeps apart
   for (const Body<S>& b : bodies_) {
     const int parent = b.parent < 0 ? -1 : bodies_[static_cast<std::size_t>(b.parent)].dof;
@@ -326,17 +329,16 @@ void Tree<S>::sum_inertia(int body) noexcept {
 
 template <class S>
 StatusOf<S> Tree<S>::set_gravity(const Vec3<S>& g) noexcept {
-  const StatusOf<S> status = finite_status<S>(S(g.sum()));
-  if (!failed(status)) base_acceleration_ = -(X_WB_.R.transpose() * g);
-  return status;
+  const S sum = g.sum();
+  if (is_finite(sum)) base_acceleration_ = -(X_WB_.R.transpose() * g);
+  return finite_status<S>(sum);
 }
 
 template <class S>
 Status Tree<S>::set_payload(int link, const Payload<S>& payload) noexcept {
   if (!has_link(link)) return Status::out_of_range;
   const Mat3<S> I = payload.inertia.matrix();
-  if (failed(finite_status<S>(S(payload.mass + payload.com.sum() + I.sum()))))
-    return Status::not_finite;
+  if (!is_finite(S(payload.mass + payload.com.sum() + I.sum()))) return Status::not_finite;
   if (is_negative(payload.mass)) return Status::out_of_range;
   Link<S>& on = links_[static_cast<std::size_t>(link)];
   on.payload = in_body<S>(on.X_BL, payload.mass, payload.com, I);
@@ -350,7 +352,7 @@ template <class S>
 Status Tree<S>::set_rotor_inertia(int dof, const S& inertia) noexcept {
   if (dof < 0 || dof >= nv_) return Status::out_of_range;
   Body<S>& b = bodies_[static_cast<std::size_t>(dof_body_[static_cast<std::size_t>(dof)])];
-  if (failed(finite_status<S>(inertia))) return Status::not_finite;
+  if (!is_finite(inertia)) return Status::not_finite;
   b.rotor = inertia;
   b.has_rotor = true;
   return Status::ok;
@@ -359,7 +361,7 @@ Status Tree<S>::set_rotor_inertia(int dof, const S& inertia) noexcept {
 template <class S>
 Status Tree<S>::add_external_force(int link, const Force<S>& F_L) noexcept {
   if (!has_link(link)) return Status::out_of_range;
-  if (failed(finite_status<S>(S(F_L.n.sum() + F_L.f.sum())))) return Status::not_finite;
+  if (!is_finite(S(F_L.n.sum() + F_L.f.sum()))) return Status::not_finite;
   const Link<S>& on = links_[static_cast<std::size_t>(link)];
   if (on.body < 0) return Status::ok;  // no joint feels a force on what is fixed in the world
   const Vec3<S> f = on.X_BL.R * F_L.f;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 /// M(q) = U D Uᵀ without forming M, and what follows from the factors: solutions, forward dynamics
@@ -32,8 +33,8 @@ class Udut {
   /// The last factors as matrices: U, nv × nv with a unit diagonal, and the diagonal of D
   /// (Saha 1999, Eqs. 46 and 54).
   [[nodiscard]] StatusOf<S> factors(MatrixOut<S> U, VectorOut<S> D) const noexcept;
-  /// x = M⁻¹ b in O(n) with the last factors; x may be b itself. Status::singular before the first
-  /// factorisation and after one that failed.
+  /// x = M⁻¹ b in O(n) with the last factors; x may be b itself. After a factorisation that failed
+  /// its status, before the first Status::singular.
   [[nodiscard]] StatusOf<S> solve(VectorIn<S> b, VectorOut<S> x) noexcept;
   /// a = M⁻¹(τ + Σ Jᵀ f_ext − C v − g), O(n) (Saha 2001, §3; the bias by Saha 1999, §5.1).
   [[nodiscard]] StatusOf<S> forward_dynamics(VectorIn<S> q, VectorIn<S> v, VectorIn<S> tau,
@@ -88,8 +89,9 @@ template <class S>
   return to_parent(X, rest);
 }
 
-/// The same for a revolute joint without rotor: the third row of [I H] is zero after the elimination, and
-/// stays so until the turn by α. The general text would do as well: @UDUT@
+/// The same for a revolute joint without rotor: the third row of [I H] is zero after the
+/// elimination, and stays so until the turn by α. Written apart for speed: with the general text the
+/// UR5e's forward dynamics take 5447 instructions instead of 4952.
 template <class S>
 [[nodiscard]] ArticulatedInertia<S> eliminated_turn(const Transform<S>& X,
                                                     const ArticulatedInertia<S>& A,
@@ -169,7 +171,7 @@ template <class S>
 }  // namespace udut
 
 /// The articulated inertias M̂, the pivots m̂ and the vectors ψ, tips to base (Eqs. 26–28), for the
-/// configuration the joints are in.
+/// configuration the joints are in. `status_` comes in as that of the configuration.
 template <class S>
 StatusOf<S> Udut<S>::reduce() noexcept {
   Link* link = link_.data();
@@ -180,7 +182,6 @@ StatusOf<S> Udut<S>::reduce() noexcept {
     link[i].X = b.X;
     link[i].M = ArticulatedInertia<S>::from(b.inertia);
   }
-  status_ = Status::ok;
   for (int i = n - 1; i >= 0; --i) {
     const Body<S>& b = body[i];
     Link& l = link[i];
@@ -260,10 +261,10 @@ void Udut<S>::start_column(int k) noexcept {
 
 template <class S>
 StatusOf<S> Udut<S>::factorize(VectorIn<S> q) noexcept {
-  const StatusOf<S> status = check_and_move<S>(*tree_, q);
-  if (failed(status)) return status;
-  if (tree_->has_mimic()) return Status::unsupported_joint;
-  return merged(status, reduce());
+  status_ = check_and_move<S>(*tree_, q);
+  if (failed(status_)) return status_;
+  if (tree_->has_mimic()) return status_ = merged(status_, Status::unsupported_joint);
+  return reduce();
 }
 
 template <class S>
@@ -301,10 +302,10 @@ StatusOf<S> Udut<S>::solve(VectorIn<S> b, VectorOut<S> x) noexcept {
 template <class S>
 StatusOf<S> Udut<S>::forward_dynamics(VectorIn<S> q, VectorIn<S> v, VectorIn<S> tau,
                                       VectorOut<S> a) noexcept {
-  StatusOf<S> status = check_and_move<S>(*tree_, q, v, tau, a);
-  if (failed(status)) return status;
-  if (tree_->has_mimic()) return Status::unsupported_joint;
-  status = merged(status, reduce());
+  status_ = check_and_move<S>(*tree_, q, v, tau, a);
+  if (failed(status_)) return status_;
+  if (tree_->has_mimic()) return status_ = merged(status_, Status::unsupported_joint);
+  const StatusOf<S> status = reduce();
   if (failed(status)) return status;
   denoc_.bias_wrenches(v);
   for (int i = 0; i < tree_->nb(); ++i) link_.data()[i].eta = denoc_.wrench_at_origin(i);
@@ -315,10 +316,10 @@ StatusOf<S> Udut<S>::forward_dynamics(VectorIn<S> q, VectorIn<S> v, VectorIn<S> 
 
 template <class S>
 StatusOf<S> Udut<S>::inverse_mass_matrix(VectorIn<S> q, MatrixOut<S> M_inv) noexcept {
-  StatusOf<S> status = check_and_move<S>(*tree_, q, M_inv);
-  if (failed(status)) return status;
-  if (tree_->has_mimic()) return Status::unsupported_joint;
-  status = merged(status, reduce());
+  status_ = check_and_move<S>(*tree_, q, M_inv);
+  if (failed(status_)) return status_;
+  if (tree_->has_mimic()) return status_ = merged(status_, Status::unsupported_joint);
+  const StatusOf<S> status = reduce();
   if (failed(status)) return status;
   const Body<S>* body = tree_->bodies();
   for (int k = 0; k < tree_->nb(); ++k) {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 /// The control laws of dynamics_core as a chainable controller of ros2_control. The user page is
@@ -80,7 +81,8 @@ class FeedforwardController : public controller_interface::ChainableControllerIn
 
   /// What the control loop tells the diagnostics.
   struct Report {
-    dynamics_core::control::State state = dynamics_core::control::State::inactive;
+    dynamics_core::control::ControllerState state =
+        dynamics_core::control::ControllerState::inactive;
     dynamics_core::control::Event fault_cause = dynamics_core::control::Event::bad_result;
     dynamics_core::control::EventCounts events;
     std::vector<dynamics_core::control::LimitReport> limits;  ///< by joint

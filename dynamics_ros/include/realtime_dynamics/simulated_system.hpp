@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 /// A robot from its URDF alone, as hardware of ros2_control. The user page is

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 /// The robot as the joints commanded see it: vectors have one element for each of them, in the

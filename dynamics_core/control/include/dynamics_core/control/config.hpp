@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 /// What a controller is told before it runs. All of this is checked when the controller is built,

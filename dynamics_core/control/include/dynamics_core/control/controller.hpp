@@ -1,22 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 /// Everything a joint controller decides, without any middleware.
 ///
-///     using namespace dynamics_core;
-///     const Model model = load_urdf("robot.urdf");
-///     control::Config config;
-///     config.joints = {"shoulder", "elbow"};       // in the order of your drives
-///     config.mode = control::Mode::feedforward;
-///     config.gains = {{200.0, 20.0}};              // p and d, the same for all joints
-///     control::Controller controller(model, config);
+///     control::Controller controller(model, config);  // throws ConfigError
 ///     control::Command command = controller.make_command();
+///     controller.activate({q, v});
+///     while (controller.update({q, v}, {q_d, v_d, a_d}, dt, command) != control::ControllerState::fault)
+///       drives.send(command);
 ///
-///     if (controller.activate({q, v}) == control::State::inactive) return;  // q or v is not
-///     finite while (running) {                            // real-time safe from here on
-///       if (controller.update({q, v}, {q_d, v_d, a_d}, dt, command) == control::State::fault)
-///       break; drives.send(command.effort);
-///     }
-///
+/// examples/02_control_loop.cpp has the whole of it, examples/03_simulated_robot.cpp with a robot.
 /// docs/control_laws.md has the laws, the parameters and what happens when something goes wrong;
 /// the table of states is in state.hpp.
 
@@ -71,20 +64,20 @@ class Controller {
   /// From inactive: at rest at the measured position, the effort ramping in from zero. A
   /// measurement that cannot be used is counted and leaves the controller inactive. In any other
   /// state: nothing.
-  State activate(const Measurement& measurement) noexcept;
+  ControllerState activate(const Measurement& measurement) noexcept;
   /// As activate(), but goes on where deactivate() left off: at rest at the last reference
   /// position, without a soft start, the effort from the last one. For a controller that leaves the
   /// loop for a cycle or two, as it does when the source of its references changes. After a
   /// reset(), or where a joint is elsewhere by now: as activate().
-  State resume(const Measurement& measurement) noexcept;
+  ControllerState resume(const Measurement& measurement) noexcept;
   /// Effort 0 from the next update() on. A fault stays a fault.
-  State deactivate() noexcept;
+  ControllerState deactivate() noexcept;
   /// The only way out of a fault, and the only thing that clears the counts. Leaves the controller
   /// inactive; gains, gravity and loads stay as they were set.
   void reset() noexcept;
   /// One cycle, dt seconds after the last one. The command is safe to send in every state.
-  [[nodiscard]] State update(const Measurement& measurement, const Reference& reference, double dt,
-                             Command& command) noexcept;
+  [[nodiscard]] ControllerState update(const Measurement& measurement, const Reference& reference,
+                                       double dt, Command& command) noexcept;
 
   /// The last command once more, or, after activate() or resume(), the one to begin with.
   void repeat(Command& command) const noexcept { write(command); }
@@ -100,10 +93,10 @@ class Controller {
                                    double transition) noexcept;
 
   // --- what it did -------------------------------------------------------------------------------
-  [[nodiscard]] State state() const noexcept { return state_; }
+  [[nodiscard]] ControllerState state() const noexcept { return state_; }
   [[nodiscard]] std::uint64_t count(Event event) const noexcept { return counts_[event]; }
   [[nodiscard]] const EventCounts& counts() const noexcept { return counts_; }
-  /// What led to the fault; meaningful in State::fault.
+  /// What led to the fault; meaningful in ControllerState::fault.
   [[nodiscard]] Event fault_cause() const noexcept { return fault_cause_; }
   /// By joint.
   [[nodiscard]] const std::vector<LimitReport>& limits() const noexcept { return limits_; }
@@ -143,8 +136,8 @@ class Controller {
   // what leaves a cycle
   [[nodiscard]] bool fits(const Command& command) const noexcept;
   void write(Command& command) const noexcept;
-  State hold(Event event, Command& command) noexcept;
-  State stop(const Measurement& measurement, Command& command) noexcept;
+  ControllerState hold(Event event, Command& command) noexcept;
+  ControllerState stop(const Measurement& measurement, Command& command) noexcept;
 
   Config config_;
   Eigen::Index n_;
@@ -154,7 +147,7 @@ class Controller {
   Passivity passivity_;
   std::vector<bool> wraps_;  ///< joints without end stops
 
-  State state_ = State::inactive;
+  ControllerState state_ = ControllerState::inactive;
   EventCounts counts_;
   Event fault_cause_ = Event::bad_result;
   std::vector<LimitReport> limits_;

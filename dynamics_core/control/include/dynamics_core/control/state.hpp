@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 /// The controller's states, and what moves it from one to another.
@@ -25,7 +26,7 @@
 
 namespace dynamics_core::control {
 
-enum class State {
+enum class ControllerState {
   inactive,          ///< effort 0
   holding_position,  ///< no reference, or none any more: at the last position, at rest
   running,           ///< the law at the reference
@@ -44,17 +45,18 @@ enum class Trigger {
 };
 
 /// The table above.
-[[nodiscard]] constexpr State next(State state, Trigger trigger) noexcept {
-  if (trigger == Trigger::reset) return State::inactive;
-  if (state == State::fault) return State::fault;
-  if (state == State::inactive)
-    return trigger == Trigger::activate ? State::holding_position : State::inactive;
+[[nodiscard]] constexpr ControllerState next(ControllerState state, Trigger trigger) noexcept {
+  if (trigger == Trigger::reset) return ControllerState::inactive;
+  if (state == ControllerState::fault) return ControllerState::fault;
+  if (state == ControllerState::inactive)
+    return trigger == Trigger::activate ? ControllerState::holding_position
+                                        : ControllerState::inactive;
   switch (trigger) {
-    case Trigger::deactivate: return State::inactive;
-    case Trigger::cycle: return State::running;
-    case Trigger::cycle_without_reference: return State::holding_position;
-    case Trigger::bad_cycle: return State::holding_command;
-    case Trigger::too_many_bad_cycles: return State::fault;
+    case Trigger::deactivate: return ControllerState::inactive;
+    case Trigger::cycle: return ControllerState::running;
+    case Trigger::cycle_without_reference: return ControllerState::holding_position;
+    case Trigger::bad_cycle: return ControllerState::holding_command;
+    case Trigger::too_many_bad_cycles: return ControllerState::fault;
     default: return state;
   }
 }
@@ -68,19 +70,20 @@ enum class Event {
   bad_result,         ///< the law's effort was not finite, or could not be computed or written
 };
 
-inline constexpr std::array<State, 5> all_states = {
-    State::inactive, State::holding_position, State::running, State::holding_command, State::fault};
+inline constexpr std::array<ControllerState, 5> all_states = {
+    ControllerState::inactive, ControllerState::holding_position, ControllerState::running,
+    ControllerState::holding_command, ControllerState::fault};
 inline constexpr std::array<Event, 5> all_events = {Event::bad_measurement, Event::bad_reference,
                                                     Event::reference_timeout, Event::bad_clock,
                                                     Event::bad_result};
 
-[[nodiscard]] constexpr const char* to_string(State state) noexcept {
+[[nodiscard]] constexpr const char* to_string(ControllerState state) noexcept {
   switch (state) {
-    case State::inactive: return "inactive";
-    case State::holding_position: return "holding position";
-    case State::running: return "running";
-    case State::holding_command: return "holding command";
-    case State::fault: return "fault";
+    case ControllerState::inactive: return "inactive";
+    case ControllerState::holding_position: return "holding position";
+    case ControllerState::running: return "running";
+    case ControllerState::holding_command: return "holding command";
+    case ControllerState::fault: return "fault";
   }
   return "unknown state";
 }

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 /// Motion from efforts: fixed steps for the real-time path, and step-size control off it.

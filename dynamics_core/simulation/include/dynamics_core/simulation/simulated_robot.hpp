@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 /// A robot to try a controller on: the core's forward dynamics behind drives and sensors that are

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 /// A simulated robot from a URDF and settings in words, as a hardware description has them. Off the
