@@ -40,7 +40,7 @@ int main(int argc, char** argv) try {
   config.mode = control::Mode::feedforward;
   config.gains = {{200.0, 20.0}};                 // p and d, the same for all joints
   control::Controller controller(model, config);  // throws ConfigError
-  control::Command command = controller.make_command();
+  const control::Command& command = controller.command();
   // [set up]
 
   const Eigen::Index n = controller.size();
@@ -57,7 +57,7 @@ int main(int argc, char** argv) try {
     q_d.setConstant(0.2 * t * t);  // the reference: position, velocity, acceleration
     v_d.setConstant(0.4 * t);
     a_d.setConstant(0.4);
-    if (controller.update({drives.q, drives.v}, {q_d, v_d, a_d}, dt, command) ==
+    if (controller.update({drives.q, drives.v}, {q_d, v_d, a_d}, dt) ==
         control::ControllerState::fault)
       break;
     drives.send(command);  // safe to send in every state

@@ -59,7 +59,7 @@ double track(const Model& model, control::Compensation compensation) {
   config.gains = gains_at(model, start);
   config.soft_start = 0.0;  // no brake holds this robot meanwhile
   control::Controller controller(model, config);
-  control::Command command = controller.make_command();
+  const control::Command& command = controller.command();
 
   // [simulated robot]
   const double dt = 1e-3;  // s
@@ -70,7 +70,7 @@ double track(const Model& model, control::Compensation compensation) {
   for (int cycle = 0; cycle * dt < path.duration(); ++cycle) {
     require(path.evaluate(cycle * dt, q_d, v_d, a_d));
     const control::ControllerState state = controller.update(
-        {robot.measured_position(), robot.measured_velocity()}, {q_d, v_d, a_d}, dt, command);
+        {robot.measured_position(), robot.measured_velocity()}, {q_d, v_d, a_d}, dt);
     if (state != control::ControllerState::running) throw std::runtime_error(to_string(state));
     require(robot.cycle(command.effort, dt));
     largest = std::max(largest, controller.position_error().cwiseAbs().maxCoeff());

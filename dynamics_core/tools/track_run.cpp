@@ -42,7 +42,6 @@ class Loop {
   Loop(const Experiment& x, const Law& law)
       : x_(x),
         controller_(x.model, configuration(x, law)),
-        command_(controller_.make_command()),
         robot_(x.robot, x.imperfections),
         at_{VectorXd::Zero(x.model.nq), VectorXd::Zero(x.model.nv), VectorXd::Zero(x.model.nv)},
         error_(at_.v),
@@ -103,11 +102,11 @@ class Loop {
     if (robot_status_ != Status::ok) return false;
     const auto begin = Clock::now();
     const control::ControllerState state =
-        controller_.update(measurement(), {at_.q, at_.v, at_.a}, x_.period, command_);
+        controller_.update(measurement(), {at_.q, at_.v, at_.a}, x_.period);
     const auto end = Clock::now();
     if (state == control::ControllerState::fault) return false;
     take_stock(k, std::chrono::duration_cast<std::chrono::nanoseconds>(end - begin).count());
-    robot_status_ = robot_.cycle(command_.effort, x_.period, x_.steps);
+    robot_status_ = robot_.cycle(controller_.command().effort, x_.period, x_.steps);
     return robot_status_ == Status::ok;
   }
 
@@ -115,20 +114,19 @@ class Loop {
     error_ = at_.q - robot_.position();
     squares_ += error_.cwiseAbs2();
     out_.peak_by_joint = out_.peak_by_joint.cwiseMax(error_.cwiseAbs());
-    out_.peak_effort = out_.peak_effort.cwiseMax(command_.effort.cwiseAbs());
+    out_.peak_effort = out_.peak_effort.cwiseMax(controller_.command().effort.cwiseAbs());
     out_.compute.push_back(nanoseconds);
     if (static_cast<double>(nanoseconds) > 1e9 * x_.budget) ++out_.over_budget;
     if (x_.record) {
       out_.q.col(k) = robot_.position();
       out_.v.col(k) = robot_.velocity();
-      out_.tau.col(k) = command_.effort;
+      out_.tau.col(k) = controller_.command().effort;
     }
     out_.cycles = k + 1;
   }
 
   const Experiment& x_;
   Controller controller_;
-  control::Command command_;
   simulation::SimulatedRobot robot_;
   Status robot_status_ = Status::ok;
   Desired at_;

@@ -11,7 +11,6 @@
 namespace realtime_dynamics {
 
 using dynamics_core::RequestError;
-using dynamics_core::Status;
 
 namespace {
 
@@ -181,19 +180,20 @@ void DynamicsServer::publish() {
   const rclcpp::Time time = now();
   if (robot->reference && (time - robot->reference->received).seconds() > params_.reference_timeout)
     robot->reference.reset();
-  const auto publish_to = [&](auto& publisher, auto& message, Status (Robot::*compute)()) {
+  const auto publish_to = [&](auto& publisher, auto compute) {
     if (publisher->get_subscription_count() == 0) return;
-    if (const Status status = (*robot.*compute)(); status != Status::ok) {
+    try {
+      auto message = (*robot.*compute)();
+      message.header.stamp = time;
+      publisher->publish(message);
+    } catch (const RequestError& error) {
       RCLCPP_WARN_THROTTLE(get_logger(), *get_clock(), throttle, "%s at this state: %s",
-                           publisher->get_topic_name(), to_string(status));
-      return;
+                           publisher->get_topic_name(), error.what());
     }
-    message.header.stamp = time;
-    publisher->publish(message);
   };
-  publish_to(feedforward_publisher_, robot->feedforward, &Robot::compute_feedforward);
-  publish_to(gravity_publisher_, robot->gravity, &Robot::compute_gravity);
-  publish_to(mass_matrix_publisher_, robot->mass_matrix, &Robot::compute_mass_matrix);
+  publish_to(feedforward_publisher_, &Robot::feedforward);
+  publish_to(gravity_publisher_, &Robot::gravity);
+  publish_to(mass_matrix_publisher_, &Robot::mass_matrix);
 }
 
 }  // namespace realtime_dynamics

@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dynamics_server_robot.hpp"
 
+#include <utility>
+
+#include "dynamics_core/batch.hpp"
 #include "dynamics_core/load.hpp"
 
 namespace realtime_dynamics {
 
-using dynamics_core::Status;
+using dynamics_core::Batch;
+using dynamics_core::BatchQuery;
+using dynamics_core::JointStates;
 
 namespace {
 
@@ -15,6 +20,13 @@ void scatter(const std::vector<double>& values, const std::vector<int>& places,
   for (std::size_t i = 0; i < places.size(); ++i) x[places[i]] = values.empty() ? 0.0 : values[i];
 }
 
+[[nodiscard]] std::vector<double> gather(const Eigen::VectorXd& x, const std::vector<int>& places) {
+  std::vector<double> values;
+  values.reserve(places.size());
+  for (const int place : places) values.push_back(x[place]);
+  return values;
+}
+
 }  // namespace
 
 DynamicsServer::Robot::Robot(const std::string& description,
@@ -22,23 +34,9 @@ DynamicsServer::Robot::Robot(const std::string& description,
     : urdf(description),
       model(dynamics_core::load_urdf_string(description, options)),
       joints(dynamics_core::select_joints(model)),
-      keeper_(model),
-      dynamics_(model),
-      at_(model),
-      a_(Eigen::VectorXd::Zero(model.nv)),
-      tau_(Eigen::VectorXd::Zero(model.nv)),
-      M_(Eigen::MatrixXd::Zero(model.nv, model.nv)) {
-  const std::size_t n = joints.size();
-  feedforward.name = gravity.name = mass_matrix.joint_names = joints.names;
-  for (JointState* message : {&feedforward, &gravity}) {
-    message->position.resize(n);
-    message->velocity.resize(n);
-    message->effort.resize(n);
-  }
-  mass_matrix.data.resize(n * n);
-}
+      keeper_(model) {}
 
-dynamics_core::JointStates DynamicsServer::Robot::states() const {
+JointStates DynamicsServer::Robot::states() const {
   const std::lock_guard lock(mutex_);
   return keeper_.states();
 }
@@ -50,40 +48,40 @@ std::string DynamicsServer::Robot::update_states(const std::vector<std::string>&
   return keeper_.update(names, positions, velocities);
 }
 
-Status DynamicsServer::Robot::fill(JointState& message) const {
-  for (std::size_t i = 0; i < joints.size(); ++i) {
-    message.position[i] = at_.q[joints.q[i]];
-    message.velocity[i] = at_.v[joints.v[i]];
-    message.effort[i] = tau_[joints.v[i]];
-  }
-  return tau_.allFinite() ? Status::ok : Status::not_finite;
+DynamicsServer::JointState DynamicsServer::Robot::message(const JointStates& at,
+                                                          std::vector<double>&& effort) const {
+  JointState message;
+  message.name = joints.names;
+  message.position = gather(at.q, joints.q);
+  message.velocity = gather(at.v, joints.v);
+  message.effort = std::move(effort);
+  return message;
 }
 
-Status DynamicsServer::Robot::compute_feedforward() {
-  at_ = states();
-  a_.setZero();
+DynamicsServer::JointState DynamicsServer::Robot::feedforward() const {
+  JointStates at = states();
+  Eigen::VectorXd a = Eigen::VectorXd::Zero(model.nv);
   if (reference) {
-    scatter(reference->point.positions, reference->joints.q, at_.q);
-    scatter(reference->point.velocities, reference->joints.v, at_.v);
-    scatter(reference->point.accelerations, reference->joints.v, a_);
+    scatter(reference->point.positions, reference->joints.q, at.q);
+    scatter(reference->point.velocities, reference->joints.v, at.v);
+    scatter(reference->point.accelerations, reference->joints.v, a);
   }
-  const Status status = dynamics_.inverse_dynamics(at_.q, at_.v, a_, tau_);
-  return status == Status::ok ? fill(feedforward) : status;
+  BatchQuery query;
+  query.accelerations = gather(a, joints.v);
+  return message(at, Batch(model, at).inverse_dynamics(query).data);
 }
 
-Status DynamicsServer::Robot::compute_gravity() {
-  at_ = states();
-  const Status status = dynamics_.gravity(at_.q, tau_);
-  return status == Status::ok ? fill(gravity) : status;
+DynamicsServer::JointState DynamicsServer::Robot::gravity() const {
+  const JointStates at = states();
+  return message(at, Batch(model, at).gravity({}).data);
 }
 
-Status DynamicsServer::Robot::compute_mass_matrix() {
-  at_ = states();
-  const Status status = dynamics_.mass_matrix(at_.q, M_);
-  auto out = mass_matrix.data.begin();
-  for (const int row : joints.v)
-    for (const int column : joints.v) *out++ = M_(row, column);
-  return status;
+DynamicsServer::JointSpaceMatrix DynamicsServer::Robot::mass_matrix() const {
+  const JointStates at = states();
+  JointSpaceMatrix message;
+  message.joint_names = joints.names;
+  message.data = Batch(model, at).mass_matrix({}).data;
+  return message;
 }
 
 }  // namespace realtime_dynamics

@@ -9,7 +9,6 @@
 #include <trajectory_msgs/msg/joint_trajectory_point.hpp>
 #include <vector>
 
-#include "dynamics_core/dynamics.hpp"
 #include "dynamics_core/joint_selection.hpp"
 #include "dynamics_core/model.hpp"
 #include "realtime_dynamics/dynamics_server.hpp"
@@ -39,26 +38,19 @@ struct DynamicsServer::Robot {
                             const std::vector<double>& positions,
                             const std::vector<double>& velocities);
 
-  // For the topics' thread alone. Status::not_finite where the state leads beyond what a number can
-  // hold.
-  [[nodiscard]] dynamics_core::Status compute_feedforward();
-  [[nodiscard]] dynamics_core::Status compute_gravity();
-  [[nodiscard]] dynamics_core::Status compute_mass_matrix();
+  // For the topics' thread alone: what is published of the latest state, and of the reference where
+  // there is one. They throw RequestError where the state leads beyond what a number can hold.
+  [[nodiscard]] JointState feedforward() const;
+  [[nodiscard]] JointState gravity() const;
+  [[nodiscard]] JointSpaceMatrix mass_matrix() const;
   std::optional<Reference> reference;
-  JointState feedforward;
-  JointState gravity;
-  JointSpaceMatrix mass_matrix;
 
  private:
-  [[nodiscard]] dynamics_core::Status fill(JointState& message) const;
+  [[nodiscard]] JointState message(const dynamics_core::JointStates& at,
+                                   std::vector<double>&& effort) const;
 
   mutable std::mutex mutex_;
   dynamics_core::JointStateKeeper keeper_;  ///< under mutex_
-  dynamics_core::Dynamics<double> dynamics_;
-  dynamics_core::JointStates at_;  ///< the state that is being looked at
-  Eigen::VectorXd a_;
-  Eigen::VectorXd tau_;
-  Eigen::MatrixXd M_;
 };
 
 }  // namespace realtime_dynamics

@@ -20,6 +20,7 @@ using controller_interface::InterfaceConfiguration;
 using controller_interface::return_type;
 using dynamics_core::checked_payload;
 using dynamics_core::control::all_events;
+using dynamics_core::control::Command;
 using dynamics_core::control::ControllerState;
 using dynamics_core::control::Event;
 using dynamics_core::control::Gains;
@@ -111,7 +112,6 @@ void FeedforwardController::build_controller() {
   for (const std::string& warning : model_->warnings)
     RCLCPP_WARN(get_node()->get_logger(), "%s", warning.c_str());
   controller_.emplace(*model_, control_config(params, *model_));
-  command_ = controller_->make_command();
 
   Changes changes;
   changes.loads.resize(model_->links.size());
@@ -213,7 +213,6 @@ FeedforwardController::CallbackReturn FeedforwardController::on_activate(
   fresh_reference_ = false;
   topic_has_ = {};
   since_published_ = std::numeric_limits<double>::infinity();
-  controller_->repeat(command_);
   write_commands();
   write_references(restart);
   return CallbackReturn::SUCCESS;
@@ -227,7 +226,7 @@ FeedforwardController::CallbackReturn FeedforwardController::on_deactivate(
                  to_string(controller_->fault_cause()));
   read_states();
   const Measurement measurement{position_, given(velocity_, has_velocities_), others_};
-  (void)controller_->update(measurement, {}, 0.0, command_);  // not active: effort 0
+  (void)controller_->update(measurement, {}, 0.0);  // not active: effort 0
   write_commands();
   write_references(false);
   report_.set([this](Report& report) { fill(report); });
@@ -461,15 +460,13 @@ return_type FeedforwardController::update_reference_from_subscribers(
     fresh_reference_ = reference.fresh;
     reference.fresh = false;
     if (!fresh_reference_) return;
-    const auto n = static_cast<std::size_t>(controller_->size());
-    const std::vector<double>* const parts[] = {&reference.position, &reference.velocity,
-                                                &reference.acceleration};
-    for (std::size_t t = 0; t < reference_types.size(); ++t) {
-      topic_has_[t] = !parts[t]->empty();
-      for (std::size_t j = 0; j < n; ++j)
-        (void)ordered_exported_reference_interfaces_[t * n + j]->set_value(
-            topic_has_[t] ? (*parts[t])[j] : nan);
-    }
+    const auto take = [](const std::vector<double>& from, Eigen::VectorXd& to) {
+      std::copy(from.begin(), from.end(), to.begin());
+      return !from.empty();
+    };
+    topic_has_ = {take(reference.position, reference_position_),
+                  take(reference.velocity, reference_velocity_),
+                  take(reference.acceleration, reference_acceleration_)};
   });
   return return_type::OK;
 }
@@ -480,14 +477,14 @@ return_type FeedforwardController::update_and_write_commands(const rclcpp::Time&
   last_cycle_ = start;
   take_changes();
   read_states();
-  read_references();
   const bool chained = is_in_chained_mode();
+  if (chained) read_references();
   const ControllerState state = controller_->update(
       {position_, given(velocity_, has_velocities_), others_},
       {given(reference_position_, chained || topic_has_[0]),
        given(reference_velocity_, chained || topic_has_[1]),
        given(reference_acceleration_, chained || topic_has_[2]), chained || fresh_reference_},
-      period.seconds(), command_);
+      period.seconds());
   write_commands();
   publish_state(time, period.seconds());
   compute_times_.add(std::chrono::nanoseconds(Clock::now() - start).count());
@@ -547,10 +544,11 @@ void FeedforwardController::write_commands() {
       if (!command_interfaces_[first + j].set_value(values[static_cast<Eigen::Index>(j)]))
         ++failed_writes_;
   };
-  if (controller_->config().mode != Mode::pass_through) return write(0, command_.effort);
-  write(0, command_.position);
-  write(n, command_.velocity);
-  write(2 * n, command_.effort);
+  const Command& command = controller_->command();
+  if (controller_->config().mode != Mode::pass_through) return write(0, command.effort);
+  write(0, command.position);
+  write(n, command.velocity);
+  write(2 * n, command.effort);
 }
 
 /// What a controller that is to command this one finds: the position to go on from, or nothing.
@@ -575,10 +573,11 @@ void FeedforwardController::publish_state(const rclcpp::Time& time, double perio
   copy(controller_->velocity(), message.feedback.velocities);
   copy(controller_->position_error(), message.error.positions);
   copy(controller_->velocity_error(), message.error.velocities);
-  copy(command_.effort, message.output.effort);
+  const Command& command = controller_->command();
+  copy(command.effort, message.output.effort);
   if (controller_->config().mode == Mode::pass_through) {
-    copy(command_.position, message.output.positions);
-    copy(command_.velocity, message.output.velocities);
+    copy(command.position, message.output.positions);
+    copy(command.velocity, message.output.velocities);
   }
   if (state_publisher_->try_publish(message)) since_published_ = 0.0;
 }

@@ -80,9 +80,9 @@ struct Scene {
   /// The effort of the first cycle.
   [[nodiscard]] VectorXd effort() const {
     Controller controller(model, config);
-    Command command = controller.make_command();
+    const Command& command = controller.command();
     EXPECT_EQ(controller.activate({q, v}), ControllerState::holding_position);
-    EXPECT_EQ(controller.update({q, v}, {q_d, v_d, a_d}, dt, command), ControllerState::running);
+    EXPECT_EQ(controller.update({q, v}, {q_d, v_d, a_d}, dt), ControllerState::running);
     return command.effort;
   }
 };
@@ -138,10 +138,9 @@ TEST_P(Laws, PassThrough) {
   s.config.mode = Mode::pass_through;
   const Matrices at = reference();
   Controller controller(s.model, s.config);
-  Command command = controller.make_command();
+  const Command& command = controller.command();
   EXPECT_EQ(controller.activate({s.q, s.v}), ControllerState::holding_position);
-  EXPECT_EQ(controller.update({s.q, s.v}, {s.q_d, s.v_d, s.a_d}, dt, command),
-            ControllerState::running);
+  EXPECT_EQ(controller.update({s.q, s.v}, {s.q_d, s.v_d, s.a_d}, dt), ControllerState::running);
   const VectorXd expected = at.M * s.a_d + at.C * s.v_d + at.g + s.friction(s.v_d);
   EXPECT_TRUE(close_to(command.effort, expected, 1e-10));
   EXPECT_EQ(command.position, s.q_d);
@@ -165,11 +164,11 @@ TEST_P(Laws, HardwareThatCompensatesGravityIsLeftAlone) {
 TEST_P(Laws, GravityMayChangeWhileItRuns) {
   s.config.mode = Mode::gravity_compensation;
   Controller controller(s.model, s.config);
-  Command command = controller.make_command();
+  const Command& command = controller.command();
   EXPECT_EQ(controller.activate({s.q, s.v}), ControllerState::holding_position);
   const Eigen::Vector3d tilted(3.0, -4.0, -8.0);
   EXPECT_EQ(controller.set_gravity(tilted), Status::ok);
-  EXPECT_EQ(controller.update({s.q, s.v}, {}, dt, command), ControllerState::running);
+  EXPECT_EQ(controller.update({s.q, s.v}, {}, dt), ControllerState::running);
   EXPECT_TRUE(close_to(command.effort, Matrices(s.model, s.q, s.v, tilted).g, 1e-12));
   EXPECT_EQ(controller.set_gravity({nan, 0.0, 0.0}), Status::not_finite);
   EXPECT_EQ(controller.config().gravity, tilted);
@@ -280,19 +279,18 @@ TEST(JointSubset, OtherJointsStandStillWhereTheyAreMeasured) {
     const VectorXd q_d = random.vector_x(3, 2.0);
     const VectorXd v_d = random.vector_x(3, 2.0);
     const VectorXd a_d = random.vector_x(3, 2.0);
-    Command command = controller.make_command();
+    const Command& command = controller.command();
     EXPECT_EQ(controller.activate({q, v, others}), ControllerState::holding_position);
-    EXPECT_EQ(controller.update({q, v, others}, {q_d, v_d, a_d}, dt, command),
-              ControllerState::running);
+    EXPECT_EQ(controller.update({q, v, others}, {q_d, v_d, a_d}, dt), ControllerState::running);
 
     ModelOptions options;
     for (int j = 0; j < 4; ++j)
       options.locked[controller.other_joints()[static_cast<std::size_t>(j)]] = others[j];
     Controller welded(build_model(robot, options), config);
     EXPECT_TRUE(welded.other_joints().empty());
-    Command expected = welded.make_command();
+    const Command& expected = welded.command();
     EXPECT_EQ(welded.activate({q, v}), ControllerState::holding_position);
-    EXPECT_EQ(welded.update({q, v}, {q_d, v_d, a_d}, dt, expected), ControllerState::running);
+    EXPECT_EQ(welded.update({q, v}, {q_d, v_d, a_d}, dt), ControllerState::running);
     EXPECT_TRUE(close_to(command.effort, expected.effort, 1e-10));
   }
 }
@@ -305,19 +303,19 @@ TEST(JointSubset, OtherJointsThatAreNotMeasuredStayWhereTheyWereLastKnown) {
   config.mode = Mode::gravity_compensation;
   config.soft_start = 0.0;
   Controller controller(model, config);
-  Command command = controller.make_command();
+  const Command& command = controller.command();
   const VectorXd q = VectorXd::Constant(1, 0.3);
   const auto gravity_at = [&](double q2, double q3) {
     return Matrices(model, Eigen::Vector3d(0.3, q2, q3), Eigen::Vector3d::Zero(), model.gravity)
         .g[0];
   };
   ASSERT_EQ(controller.activate({q, {}}), ControllerState::holding_position);
-  ASSERT_EQ(controller.update({q, {}}, {}, dt, command), ControllerState::running);
+  ASSERT_EQ(controller.update({q, {}}, {}, dt), ControllerState::running);
   EXPECT_NEAR(command.effort[0], gravity_at(0.7, 0.0), 1e-12);
   const VectorXd others = Eigen::Vector2d(nan, -1.1);
-  ASSERT_EQ(controller.update({q, {}, others}, {}, dt, command), ControllerState::running);
+  ASSERT_EQ(controller.update({q, {}, others}, {}, dt), ControllerState::running);
   EXPECT_NEAR(command.effort[0], gravity_at(0.7, -1.1), 1e-12);
-  ASSERT_EQ(controller.update({q, {}}, {}, dt, command), ControllerState::running);
+  ASSERT_EQ(controller.update({q, {}}, {}, dt), ControllerState::running);
   EXPECT_NEAR(command.effort[0], gravity_at(0.7, -1.1), 1e-12);
 }
 
@@ -339,9 +337,9 @@ TEST(JointSubset, AFloatingBaseIsHeldStill) {
     for (int k = 0; k < 2; ++k) {
       Controller controller(k == 0 ? fixed : free, config);
       ASSERT_EQ(controller.size(), 4);
-      Command command = controller.make_command();
+      const Command& command = controller.command();
       ASSERT_EQ(controller.activate({q, v}), ControllerState::holding_position);
-      ASSERT_EQ(controller.update({q, v}, {q, v, a}, dt, command), ControllerState::running);
+      ASSERT_EQ(controller.update({q, v}, {q, v, a}, dt), ControllerState::running);
       efforts[k] = command.effort;
     }
     EXPECT_TRUE(close_to(efforts[1], efforts[0], 1e-10));
@@ -411,13 +409,13 @@ TEST(VelocityEstimate, LagsByTheFiltersTimeConstantOnly) {
   axle.config.compensation = Compensation::none;
   axle.config.velocity_cutoff = 20.0;
   Controller controller(axle.model, axle.config);
-  Command command = controller.make_command();
+  const Command& command = controller.command();
   const double tau = 1.0 / (2.0 * M_PI * 20.0);
   const auto position = [](double t) { return 0.4 + 1.5 * t; };
   ASSERT_EQ(controller.activate({One{position(0.0)}, {}}), ControllerState::holding_position);
   for (int k = 1; k <= 100; ++k) {
     const double t = k * dt;
-    (void)controller.update({One{position(t)}, {}}, {}, dt, command);
+    (void)controller.update({One{position(t)}, {}}, {}, dt);
     // The exact answer of a first-order filter to a slope that starts at 0.
     ASSERT_NEAR(controller.velocity()[0], 1.5 * (1.0 - std::exp(-t / tau)), 1e-12);
   }
@@ -427,12 +425,12 @@ TEST(VelocityEstimate, LagsByTheFiltersTimeConstantOnly) {
 TEST(VelocityEstimate, BridgesLostCyclesAndJumpsOfTheClock) {
   Axle axle;
   Controller controller(axle.model, axle.config);
-  Command command = controller.make_command();
+  const Command& command = controller.command();
   double t = 0.0;
   const auto run = [&](double step, bool measured = true) {
     t += dt;
     const double q = measured ? 2.0 * t : nan;
-    (void)controller.update({One{q}, {}}, {}, step, command);
+    (void)controller.update({One{q}, {}}, {}, step);
   };
   ASSERT_EQ(controller.activate({One{0.0}, {}}), ControllerState::holding_position);
   for (int k = 0; k < 200; ++k) run(dt);
@@ -453,10 +451,10 @@ TEST(VelocityEstimate, BridgesLostCyclesAndJumpsOfTheClock) {
 TEST(VelocityEstimate, AnEndlessJointMayWrap) {
   Axle axle(JointType::continuous);
   Controller controller(axle.model, axle.config);
-  Command command = controller.make_command();
+  const Command& command = controller.command();
   ASSERT_EQ(controller.activate({One{0.0}, {}}), ControllerState::holding_position);
   for (int k = 1; k <= 5000; ++k)
-    (void)controller.update({One{std::remainder(3.0 * k * dt, 2.0 * M_PI)}, {}}, {}, dt, command);
+    (void)controller.update({One{std::remainder(3.0 * k * dt, 2.0 * M_PI)}, {}}, {}, dt);
   EXPECT_NEAR(controller.velocity()[0], 3.0, 1e-9);
 }
 
@@ -464,10 +462,9 @@ TEST(PositionError, AnEndlessJointGoesTheShortWay) {
   for (const auto type : {JointType::continuous, JointType::revolute}) {
     Axle axle(type);
     Controller controller(axle.model, axle.config);
-    Command command = controller.make_command();
+    const Command& command = controller.command();
     ASSERT_EQ(controller.activate({One{-3.0}, One{0.0}}), ControllerState::holding_position);
-    ASSERT_EQ(controller.update({One{-3.0}, One{0.0}}, {One{3.0}}, dt, command),
-              ControllerState::running);
+    ASSERT_EQ(controller.update({One{-3.0}, One{0.0}}, {One{3.0}}, dt), ControllerState::running);
     const double expected = type == JointType::continuous ? 6.0 - 2.0 * M_PI : 6.0;
     EXPECT_NEAR(controller.position_error()[0], expected, 1e-12);
   }
@@ -476,17 +473,17 @@ TEST(PositionError, AnEndlessJointGoesTheShortWay) {
 TEST(MissingReference, IsZeroByDefault) {
   Axle axle;
   Controller controller(axle.model, axle.config);
-  Command command = controller.make_command();
+  const Command& command = controller.command();
   ASSERT_EQ(controller.activate({One{0.0}, One{0.0}}), ControllerState::holding_position);
   for (int k = 1; k <= 10; ++k)
-    ASSERT_EQ(controller.update({One{0.0}, One{0.0}}, {One{0.1 * k}}, dt, command),
+    ASSERT_EQ(controller.update({One{0.0}, One{0.0}}, {One{0.1 * k}}, dt),
               ControllerState::running);
   EXPECT_EQ(controller.reference_velocity()[0], 0.0);
   EXPECT_EQ(controller.reference_acceleration()[0], 0.0);
-  (void)controller.update({One{0.0}, One{0.0}}, {One{1.0}, One{2.0}, One{3.0}}, dt, command);
+  (void)controller.update({One{0.0}, One{0.0}}, {One{1.0}, One{2.0}, One{3.0}}, dt);
   EXPECT_EQ(controller.reference_velocity()[0], 2.0);
   EXPECT_EQ(controller.reference_acceleration()[0], 3.0);
-  (void)controller.update({One{0.0}, One{0.0}}, {One{1.0}}, dt, command);
+  (void)controller.update({One{0.0}, One{0.0}}, {One{1.0}}, dt);
   EXPECT_EQ(controller.reference_velocity()[0], 0.0);
   EXPECT_EQ(controller.reference_acceleration()[0], 0.0);
 }
@@ -497,12 +494,12 @@ TEST(MissingReference, MayBeDifferentiated) {
   axle.config.missing_acceleration = Missing::differentiate;
   axle.config.reference_cutoff = 100.0;
   Controller controller(axle.model, axle.config);
-  Command command = controller.make_command();
+  const Command& command = controller.command();
   ASSERT_EQ(controller.activate({One{0.0}, One{0.0}}), ControllerState::holding_position);
   // A jump to the first reference has no velocity; then a parabola of acceleration 4.
   for (int k = 0; k <= 200; ++k) {
     const double t = k * dt;
-    (void)controller.update({One{0.0}, One{0.0}}, {One{7.0 + 2.0 * t * t}}, dt, command);
+    (void)controller.update({One{0.0}, One{0.0}}, {One{7.0 + 2.0 * t * t}}, dt);
     if (k == 0) {
       EXPECT_EQ(controller.reference_velocity()[0], 0.0);
     }
@@ -517,13 +514,13 @@ TEST(MissingReference, IsDifferentiatedOverTheTimeBetweenReferences) {
   Axle axle;
   axle.config.missing_velocity = Missing::differentiate;
   Controller controller(axle.model, axle.config);
-  Command command = controller.make_command();
+  const Command& command = controller.command();
   ASSERT_EQ(controller.activate({One{0.0}, One{0.0}}), ControllerState::holding_position);
   for (int k = 0; k <= 2000; ++k) {
     const One q{3.0 * k * dt};
     Reference reference{q};
     reference.fresh = k % 10 == 0;
-    (void)controller.update({One{0.0}, One{0.0}}, reference, dt, command);
+    (void)controller.update({One{0.0}, One{0.0}}, reference, dt);
   }
   EXPECT_NEAR(controller.reference_velocity()[0], 3.0, 1e-9);
 }
@@ -533,14 +530,13 @@ TEST(MissingReference, WithoutAPositionOnlyTheVelocityIsControlled) {
   axle.config.gains = {{100.0, 2.0}};
   axle.config.compensation = Compensation::none;
   Controller controller(axle.model, axle.config);
-  Command command = controller.make_command();
+  const Command& command = controller.command();
   ASSERT_EQ(controller.activate({One{0.5}, One{0.0}}), ControllerState::holding_position);
-  ASSERT_EQ(controller.update({One{0.9}, One{0.25}}, {{}, One{1.0}}, dt, command),
-            ControllerState::running);
+  ASSERT_EQ(controller.update({One{0.9}, One{0.25}}, {{}, One{1.0}}, dt), ControllerState::running);
   EXPECT_NEAR(command.effort[0], 2.0 * (1.0 - 0.25), 1e-12);
   EXPECT_EQ(command.position[0], 0.9);
   // An acceleration alone: at rest at the last position.
-  ASSERT_EQ(controller.update({One{1.0}, One{0.25}}, {{}, {}, One{1.0}}, dt, command),
+  ASSERT_EQ(controller.update({One{1.0}, One{0.25}}, {{}, {}, One{1.0}}, dt),
             ControllerState::running);
   EXPECT_EQ(command.position[0], 0.9);
   EXPECT_EQ(command.velocity[0], 0.0);
@@ -549,15 +545,15 @@ TEST(MissingReference, WithoutAPositionOnlyTheVelocityIsControlled) {
 TEST(MissingReference, WhatNobodyHasWrittenYetIsNaN) {
   Axle axle;
   Controller controller(axle.model, axle.config);
-  Command command = controller.make_command();
+  const Command& command = controller.command();
   ASSERT_EQ(controller.activate({One{0.0}, One{0.0}}), ControllerState::holding_position);
-  EXPECT_EQ(controller.update({One{0.0}, One{0.0}}, {One{nan}, One{nan}, One{nan}}, dt, command),
+  EXPECT_EQ(controller.update({One{0.0}, One{0.0}}, {One{nan}, One{nan}, One{nan}}, dt),
             ControllerState::holding_position);
-  EXPECT_EQ(controller.update({One{0.0}, One{0.0}}, {One{1.0}, One{2.0}, One{nan}}, dt, command),
+  EXPECT_EQ(controller.update({One{0.0}, One{0.0}}, {One{1.0}, One{2.0}, One{nan}}, dt),
             ControllerState::running);
   EXPECT_EQ(controller.count(Event::bad_reference), 0U);
   // Once it has been written, NaN is an error.
-  EXPECT_EQ(controller.update({One{0.0}, One{0.0}}, {One{1.0}, One{nan}, One{nan}}, dt, command),
+  EXPECT_EQ(controller.update({One{0.0}, One{0.0}}, {One{1.0}, One{nan}, One{nan}}, dt),
             ControllerState::running);
   EXPECT_EQ(controller.count(Event::bad_reference), 1U);
   EXPECT_EQ(controller.reference_velocity()[0], 2.0);
@@ -572,7 +568,7 @@ TEST(Limits, ClampThenRate) {
   axle.config.effort_limits = {5.0};
   axle.config.effort_rate_limits = {1000.0};  // 1 N·m a cycle
   Controller controller(axle.model, axle.config);
-  Command command = controller.make_command();
+  const Command& command = controller.command();
   ASSERT_EQ(controller.activate({One{0.0}, One{0.0}}), ControllerState::holding_position);
   struct Row {
     double wanted, effort;
@@ -587,7 +583,7 @@ TEST(Limits, ClampThenRate) {
   std::uint64_t rate_cycles = 0;
   for (const Row& row : rows) {
     SCOPED_TRACE(row.wanted);
-    ASSERT_EQ(controller.update({One{0.0}, One{0.0}}, {One{row.wanted}}, dt, command),
+    ASSERT_EQ(controller.update({One{0.0}, One{0.0}}, {One{row.wanted}}, dt),
               ControllerState::running);
     EXPECT_NEAR(command.effort[0], row.effort, 1e-12);
     EXPECT_EQ(controller.limits()[0].effort_limited, row.effort_limited);
@@ -608,10 +604,9 @@ TEST(Limits, AreTheModelsUnlessGiven) {
   config.gains = {{1.0, 0.0}};
   config.soft_start = 0.0;
   Controller controller(wheel(JointType::revolute, 7.0), config);
-  Command command = controller.make_command();
+  const Command& command = controller.command();
   ASSERT_EQ(controller.activate({One{0.0}, One{0.0}}), ControllerState::holding_position);
-  ASSERT_EQ(controller.update({One{0.0}, One{0.0}}, {One{-50.0}}, dt, command),
-            ControllerState::running);
+  ASSERT_EQ(controller.update({One{0.0}, One{0.0}}, {One{-50.0}}, dt), ControllerState::running);
   EXPECT_EQ(command.effort[0], -7.0);
 }
 
@@ -621,12 +616,12 @@ TEST(SoftStart, RampsInFromZeroWithoutAStep) {
   axle.config.gains = {{1.0, 0.0}};
   axle.config.soft_start = 0.2;
   Controller controller(axle.model, axle.config);
-  Command command = controller.make_command();
+  const Command& command = controller.command();
   for (int start = 0; start < 2; ++start) {  // every activation starts anew
     ASSERT_EQ(controller.activate({One{0.0}, One{0.0}}), ControllerState::holding_position);
     double last = 0.0;
     for (int k = 1; k <= 250; ++k) {
-      (void)controller.update({One{0.0}, One{0.0}}, {One{10.0}}, dt, command);
+      (void)controller.update({One{0.0}, One{0.0}}, {One{10.0}}, dt);
       // The steepest slope of 3x² − 2x³ is 3/2.
       ASSERT_LE(std::abs(command.effort[0] - last), 10.0 * 1.5 * dt / 0.2 + 1e-12);
       ASSERT_GE(command.effort[0], last);
@@ -645,10 +640,9 @@ TEST(Activation, MakesTheMeasuredPositionTheReference) {
   Axle axle;
   axle.config.gains = {{100.0, 1.0}};
   Controller controller(axle.model, axle.config);
-  Command command = controller.make_command();
+  const Command& command = controller.command();
   ASSERT_EQ(controller.activate({One{0.8}, One{0.0}}), ControllerState::holding_position);
-  ASSERT_EQ(controller.update({One{0.8}, One{0.0}}, {}, dt, command),
-            ControllerState::holding_position);
+  ASSERT_EQ(controller.update({One{0.8}, One{0.0}}, {}, dt), ControllerState::holding_position);
   EXPECT_EQ(command.position[0], 0.8);
   EXPECT_EQ(command.effort[0], 0.0);
 }
@@ -665,16 +659,15 @@ struct Integrating : Axle {
 TEST(Integral, IsTheSumOfTheErrors) {
   Integrating axle;
   Controller controller(axle.model, axle.config);
-  Command command = controller.make_command();
+  const Command& command = controller.command();
   ASSERT_EQ(controller.activate({One{0.0}, One{0.0}}), ControllerState::holding_position);
-  for (int k = 0; k <= 100; ++k)
-    (void)controller.update({One{0.0}, One{0.0}}, {One{0.5}}, dt, command);
+  for (int k = 0; k <= 100; ++k) (void)controller.update({One{0.0}, One{0.0}}, {One{0.5}}, dt);
   EXPECT_NEAR(command.effort[0], 10.0 * 0.5 * 0.1, 1e-12);  // of unit inertia
   // A new gain changes how it goes on, not what it is.
   ASSERT_EQ(controller.set_gains(0, {0.0, 0.0, 0.0}), Status::ok);
   const double before = command.effort[0];
-  (void)controller.update({One{0.0}, One{0.0}}, {One{0.5}}, dt, command);
-  (void)controller.update({One{0.0}, One{0.0}}, {One{0.5}}, dt, command);
+  (void)controller.update({One{0.0}, One{0.0}}, {One{0.5}}, dt);
+  (void)controller.update({One{0.0}, One{0.0}}, {One{0.5}}, dt);
   EXPECT_NEAR(command.effort[0], before, 0.5 * 10.0 * dt + 1e-12);
 }
 
@@ -682,10 +675,9 @@ TEST(Integral, StaysWithinItsClamp) {
   Integrating axle;
   axle.config.gains[0].i_clamp = 0.3;
   Controller controller(axle.model, axle.config);
-  Command command = controller.make_command();
+  const Command& command = controller.command();
   ASSERT_EQ(controller.activate({One{0.0}, One{0.0}}), ControllerState::holding_position);
-  for (int k = 0; k <= 1000; ++k)
-    (void)controller.update({One{0.0}, One{0.0}}, {One{0.5}}, dt, command);
+  for (int k = 0; k <= 1000; ++k) (void)controller.update({One{0.0}, One{0.0}}, {One{0.5}}, dt);
   EXPECT_NEAR(command.effort[0], 0.3, 1e-12);
 }
 
@@ -693,28 +685,25 @@ TEST(Integral, DoesNotWindUpAgainstTheLimit) {
   Integrating axle;
   axle.config.effort_limits = {1.0};
   Controller controller(axle.model, axle.config);
-  Command command = controller.make_command();
+  const Command& command = controller.command();
   ASSERT_EQ(controller.activate({One{0.0}, One{0.0}}), ControllerState::holding_position);
-  for (int k = 0; k < 10000; ++k)
-    (void)controller.update({One{0.0}, One{0.0}}, {One{0.5}}, dt, command);
+  for (int k = 0; k < 10000; ++k) (void)controller.update({One{0.0}, One{0.0}}, {One{0.5}}, dt);
   EXPECT_EQ(command.effort[0], 1.0);
   // Ten seconds at the limit, and it leaves it within two cycles of the error's change of sign.
-  for (int k = 0; k < 3; ++k)
-    (void)controller.update({One{0.0}, One{0.0}}, {One{-0.5}}, dt, command);
+  for (int k = 0; k < 3; ++k) (void)controller.update({One{0.0}, One{0.0}}, {One{-0.5}}, dt);
   EXPECT_LT(command.effort[0], 1.0);
 }
 
 TEST(Integral, DoesNotMoveWhenTheClockJumps) {
   Integrating axle;
   Controller controller(axle.model, axle.config);
-  Command command = controller.make_command();
+  const Command& command = controller.command();
   ASSERT_EQ(controller.activate({One{0.0}, One{0.0}}), ControllerState::holding_position);
-  for (int k = 0; k < 100; ++k)
-    (void)controller.update({One{0.0}, One{0.0}}, {One{0.5}}, dt, command);
-  (void)controller.update({One{0.0}, One{0.0}}, {One{0.5}}, 0.0, command);
+  for (int k = 0; k < 100; ++k) (void)controller.update({One{0.0}, One{0.0}}, {One{0.5}}, dt);
+  (void)controller.update({One{0.0}, One{0.0}}, {One{0.5}}, 0.0);
   const double before = command.effort[0];
   for (const double step : {0.0, -dt, nan, infinity, 1e6})
-    (void)controller.update({One{0.0}, One{0.0}}, {One{0.5}}, step, command);
+    (void)controller.update({One{0.0}, One{0.0}}, {One{0.5}}, step);
   EXPECT_EQ(command.effort[0], before);
   EXPECT_EQ(controller.count(Event::bad_clock), 6U);
 }
@@ -726,10 +715,10 @@ TEST(Gains, MayChangeWhileItRuns) {
   axle.config.compensation = Compensation::none;
   axle.config.gains = {{1.0, 0.0}};
   Controller controller(axle.model, axle.config);
-  Command command = controller.make_command();
+  const Command& command = controller.command();
   ASSERT_EQ(controller.activate({One{0.0}, One{0.0}}), ControllerState::holding_position);
   EXPECT_EQ(controller.set_gains(0, {3.0, 2.0}), Status::ok);
-  (void)controller.update({One{0.0}, One{1.0}}, {One{5.0}}, dt, command);
+  (void)controller.update({One{0.0}, One{1.0}}, {One{5.0}}, dt);
   EXPECT_NEAR(command.effort[0], 3.0 * 5.0 - 2.0, 1e-12);
   EXPECT_EQ(controller.set_gains(1, {3.0, 2.0}), Status::out_of_range);
   EXPECT_EQ(controller.set_gains(-1, {3.0, 2.0}), Status::out_of_range);
@@ -761,9 +750,8 @@ class PayloadChange : public testing::TestWithParam<unsigned> {
     return tau + s.friction(s.v_d);
   }
   VectorXd cycle(Controller& controller) {
-    Command command = controller.make_command();
-    EXPECT_EQ(controller.update({s.q, s.v}, {s.q_d, s.v_d, s.a_d}, dt, command),
-              ControllerState::running);
+    const Command& command = controller.command();
+    EXPECT_EQ(controller.update({s.q, s.v}, {s.q_d, s.v_d, s.a_d}, dt), ControllerState::running);
     return command.effort;
   }
   Scene s;

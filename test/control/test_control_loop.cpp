@@ -42,15 +42,14 @@ struct Tracking {
     robot.set_friction(friction);
     robot.q = start + start_error;
     Controller controller(model, config);
-    Command command = controller.make_command();
+    const Command& command = controller.command();
     EXPECT_EQ(controller.activate({robot.q, robot.v}), ControllerState::holding_position);
     VectorXd q(7), v(7), a(7);
     Errors errors;
     const int cycles = static_cast<int>(std::lround(3.0 / period));
     for (int k = 0; k < cycles; ++k) {
       EXPECT_EQ(path.evaluate(k * period, q, v, a), Status::ok);
-      EXPECT_EQ(controller.update({robot.q, robot.v}, {q, v, a}, period, command),
-                ControllerState::running);
+      EXPECT_EQ(controller.update({robot.q, robot.v}, {q, v, a}, period), ControllerState::running);
       const double e = controller.position_error().squaredNorm() / 7.0;
       errors.rms += e / cycles;
       errors.peak = std::max(errors.peak, controller.position_error().cwiseAbs().maxCoeff());
@@ -154,13 +153,13 @@ TEST(ClosedLoop, ComputedTorqueConvergesAsALinearEquation) {
   SimulatedRobot robot(model);
   robot.q = error;
   Controller controller(model, config);
-  Command command = controller.make_command();
+  const Command& command = controller.command();
   const VectorXd zero = VectorXd::Zero(7);
   ASSERT_EQ(controller.activate({robot.q, robot.v}), ControllerState::holding_position);
   double worst = 0.0;
   for (int k = 0; k < 1500; ++k) {
     const double t = k * dt;
-    ASSERT_EQ(controller.update({robot.q, robot.v}, {zero}, dt, command), ControllerState::running);
+    ASSERT_EQ(controller.update({robot.q, robot.v}, {zero}, dt), ControllerState::running);
     const VectorXd expected = error * (1.0 + 10.0 * t) * std::exp(-10.0 * t);
     worst = std::max(worst, (robot.q - expected).cwiseAbs().maxCoeff());
     robot.move(command.effort, dt);
@@ -178,12 +177,11 @@ TEST(ClosedLoop, TheIntegralRemovesWhatTheModelGetsWrong) {
     config.gains[0].i = i;
     SimulatedRobot robot(plant);
     Controller controller(model, config);
-    Command command = controller.make_command();
+    const Command& command = controller.command();
     EXPECT_EQ(controller.activate({robot.q, robot.v}), ControllerState::holding_position);
     const VectorXd zero = VectorXd::Zero(7);
     for (int k = 0; k < 10000; ++k) {
-      EXPECT_EQ(controller.update({robot.q, robot.v}, {zero}, dt, command),
-                ControllerState::running);
+      EXPECT_EQ(controller.update({robot.q, robot.v}, {zero}, dt), ControllerState::running);
       robot.move(command.effort, dt);
     }
     return robot.q.cwiseAbs().maxCoeff();
@@ -204,7 +202,7 @@ TEST(ClosedLoop, PassivityLosesEnergyAllTheWay) {
   SimulatedRobot robot(model);
   robot.q = support::Random(6).vector_x(7, 0.3);
   Controller controller(model, config);
-  Command command = controller.make_command();
+  const Command& command = controller.command();
   Dynamics<double> dynamics(model);
   Eigen::MatrixXd M(7, 7);
   VectorXd q(7), v(7), a(7), s(7);
@@ -215,8 +213,7 @@ TEST(ClosedLoop, PassivityLosesEnergyAllTheWay) {
   const double period = dt / 10.0;  // the energy balance is that of continuous time
   for (int k = 0; k < 50000; ++k) {
     ASSERT_EQ(path.evaluate(k * period, q, v, a), Status::ok);
-    ASSERT_EQ(controller.update({robot.q, robot.v}, {q, v, a}, period, command),
-              ControllerState::running);
+    ASSERT_EQ(controller.update({robot.q, robot.v}, {q, v, a}, period), ControllerState::running);
     ASSERT_EQ(dynamics.families().composite_body.mass_matrix(robot.q, M), Status::ok);
     s = controller.velocity_error() + 8.0 * controller.position_error();
     const double V = 0.5 * s.dot(M * s);
@@ -247,10 +244,10 @@ TEST(ClosedLoop, GravityCompensationHoldsAnArmThatIsLetGo) {
     config.mode = Mode::gravity_compensation;
     config.soft_start = 0.0;
     Controller controller(model, config);
-    Command command = controller.make_command();
+    const Command& command = controller.command();
     ASSERT_EQ(controller.activate({robot.q, robot.v}), ControllerState::holding_position);
     for (int k = 0; k < 10000; ++k) {
-      ASSERT_EQ(controller.update({robot.q, robot.v}, {}, dt, command), ControllerState::running);
+      ASSERT_EQ(controller.update({robot.q, robot.v}, {}, dt), ControllerState::running);
       robot.move(command.effort, dt);
     }
     worst = std::max(worst, (robot.q - start).cwiseAbs().maxCoeff());
@@ -269,10 +266,10 @@ TEST(ClosedLoop, AnAnnouncedLoadIsCarriedWithoutAJolt) {
   SimulatedRobot robot(model);
   PayloadRamp grip(model.links.size());  // the hand takes the load over in the same time
   Controller controller(model, config);
-  Command command = controller.make_command();
+  const Command& command = controller.command();
   ASSERT_EQ(controller.activate({robot.q, robot.v}), ControllerState::holding_position);
   const VectorXd zero = VectorXd::Zero(7);
-  ASSERT_EQ(controller.update({robot.q, robot.v}, {zero}, dt, command), ControllerState::running);
+  ASSERT_EQ(controller.update({robot.q, robot.v}, {zero}, dt), ControllerState::running);
   const VectorXd before = command.effort;
   VectorXd last = before;
   double largest_step = 0.0;
@@ -283,7 +280,7 @@ TEST(ClosedLoop, AnAnnouncedLoadIsCarriedWithoutAJolt) {
       ASSERT_EQ(grip.start(hand, load, 0.5), Status::ok);
     }
     ASSERT_EQ(grip.advance(dt, robot.dynamics.tree()), Status::ok);
-    ASSERT_EQ(controller.update({robot.q, robot.v}, {zero}, dt, command), ControllerState::running);
+    ASSERT_EQ(controller.update({robot.q, robot.v}, {zero}, dt), ControllerState::running);
     largest_step = std::max(largest_step, (command.effort - last).cwiseAbs().maxCoeff());
     worst = std::max(worst, controller.position_error().cwiseAbs().maxCoeff());
     last = command.effort;
@@ -302,12 +299,12 @@ TEST(ClosedLoop, AWeakDriveIsReported) {
   config.effort_rate_limits = {1e9, 1e9, 20.0, 1e9, 1e9, 1e9, 1e9};
   Controller controller(model, config);
   SimulatedRobot robot(model);
-  Command command = controller.make_command();
+  const Command& command = controller.command();
   ASSERT_EQ(controller.activate({robot.q, robot.v}), ControllerState::holding_position);
   const VectorXd goal = VectorXd::Constant(7, 0.5);
   VectorXd last = VectorXd::Zero(7);
   for (int k = 0; k < 200; ++k) {
-    ASSERT_EQ(controller.update({robot.q, robot.v}, {goal}, dt, command), ControllerState::running);
+    ASSERT_EQ(controller.update({robot.q, robot.v}, {goal}, dt), ControllerState::running);
     ASSERT_LE(std::abs(command.effort[1]), 1.0);
     ASSERT_LE(std::abs(command.effort[2] - last[2]), 20.0 * dt + 1e-12);
     last = command.effort;
@@ -327,14 +324,14 @@ TEST(ClosedLoop, TracksWithAnEstimatedVelocity) {
   config.velocity_cutoff = 200.0;
   SimulatedRobot robot(model);
   Controller controller(model, config);
-  Command command = controller.make_command();
+  const Command& command = controller.command();
   const trajectory::Cycloid<double> path(VectorXd::Zero(7), VectorXd::Constant(7, 1.0), 2.0);
   VectorXd q(7), v(7), a(7);
   ASSERT_EQ(controller.activate({robot.q, {}}), ControllerState::holding_position);
   double worst = 0.0;
   for (int k = 0; k < 3000; ++k) {
     ASSERT_EQ(path.evaluate(k * dt, q, v, a), Status::ok);
-    ASSERT_EQ(controller.update({robot.q, {}}, {q, v, a}, dt, command), ControllerState::running);
+    ASSERT_EQ(controller.update({robot.q, {}}, {q, v, a}, dt), ControllerState::running);
     worst = std::max(worst, controller.position_error().cwiseAbs().maxCoeff());
     robot.move(command.effort, dt);
   }

@@ -19,6 +19,9 @@ struct Kind {
   bool floating_base = false;
 };
 
+/// How googletest writes a kind; it would write its bytes otherwise, addresses among them.
+inline void PrintTo(const Kind& kind, std::ostream* out) { *out << kind.name; }
+
 inline std::vector<Kind> kinds() {
   std::vector<Kind> out;
   const auto add = [&out](const char* name, bool floating_base, auto set) {

@@ -38,12 +38,10 @@ Controller::Controller(const Model& model, const Config& config)
       ed_(zeros(n_)),
       integral_(zeros(n_)),
       effort_(zeros(n_)),
-      last_(make_command()),
+      command_{zeros(n_), zeros(n_), zeros(n_)},
       effort_left_off_(zeros(n_)) {
   (void)set_gravity(*config_.gravity);  // resolve() has checked it
 }
-
-Command Controller::make_command() const { return {zeros(n_), zeros(n_), zeros(n_)}; }
 
 // --- States --------------------------------------------------------------------------------------
 
@@ -62,9 +60,9 @@ ControllerState Controller::activate(const Measurement& measurement) noexcept {
   start_ramp_.start(config_.soft_start);
   integral_.setZero();
   bad_cycles_ = 0;
-  last_.effort.setZero();
-  last_.position = q_;
-  last_.velocity.setZero();
+  command_.effort.setZero();
+  command_.position = q_;
+  command_.velocity.setZero();
   return state_ = next(state_, Trigger::activate);
 }
 
@@ -86,14 +84,14 @@ ControllerState Controller::resume(const Measurement& measurement) noexcept {
   take(measurement);
   reference_.restart(reference_.position());
   bad_cycles_ = 0;
-  last_.effort = effort_left_off_;
+  command_.effort = effort_left_off_;
   return state_ = next(state_, Trigger::activate);
 }
 
 ControllerState Controller::deactivate() noexcept {
   if (state_ != ControllerState::inactive && state_ != ControllerState::fault) {
     left_off_ = true;
-    effort_left_off_ = last_.effort;
+    effort_left_off_ = command_.effort;
   }
   return state_ = next(state_, Trigger::deactivate);
 }
@@ -106,9 +104,9 @@ void Controller::reset() noexcept {
 }
 
 ControllerState Controller::update(const Measurement& measurement, const Reference& reference,
-                                   double dt, Command& command) noexcept {
+                                   double dt) noexcept {
   if (state_ == ControllerState::inactive || state_ == ControllerState::fault)
-    return stop(measurement, command);
+    return stop(measurement);
   const double step = checked_step(dt);
   const bool referenced = config_.mode != Mode::gravity_compensation;
   if (referenced) reference_.update(reference, step, counts_);
@@ -116,69 +114,48 @@ ControllerState Controller::update(const Measurement& measurement, const Referen
   start_ramp_.advance(step);
   const Status loaded = payload_ramp_.advance(step, robot_.dynamics().tree());
 
-  if (!usable(measurement)) return hold(Event::bad_measurement, command);
+  if (!usable(measurement)) return hold(Event::bad_measurement);
   take(measurement);
   if (referenced)
     reference_.follow(q_);
   else
     reference_.restart(q_);
   compare();
-  if (loaded != Status::ok || run_law() != Status::ok || !effort_.allFinite() || !fits(command))
-    return hold(Event::bad_result, command);
+  if (loaded != Status::ok || run_law() != Status::ok || !effort_.allFinite())
+    return hold(Event::bad_result);
 
   limit(step);
   integrate(step);
-  last_.position = reference_.position();
-  last_.velocity = reference_.velocity();
-  write(command);
+  command_.position = reference_.position();
+  command_.velocity = reference_.velocity();
   bad_cycles_ = 0;
   const bool alive = !referenced || reference_.alive();
   return state_ = next(state_, alive ? Trigger::cycle : Trigger::cycle_without_reference);
 }
 
-ControllerState Controller::hold(Event event, Command& command) noexcept {
+ControllerState Controller::hold(Event event) noexcept {
   counts_.add(event);
   ++bad_cycles_;
   if (bad_cycles_ > config_.max_held_cycles) {
     fault_cause_ = event;
-    last_.effort.setZero();
-    last_.velocity.setZero();
+    command_.effort.setZero();
+    command_.velocity.setZero();
     state_ = next(state_, Trigger::too_many_bad_cycles);
   } else {
     state_ = next(state_, Trigger::bad_cycle);
   }
-  write(command);
   return state_;
 }
 
 /// Effort 0. A drive with its own loop stays where it is while inactive, in a fault where it was
 /// last told to be.
-ControllerState Controller::stop(const Measurement& measurement, Command& command) noexcept {
+ControllerState Controller::stop(const Measurement& measurement) noexcept {
   if (state_ == ControllerState::inactive && measurement.position.usable(n_))
-    last_.position = measurement.position.vector();
-  last_.effort.setZero();
-  last_.velocity.setZero();
+    command_.position = measurement.position.vector();
+  command_.effort.setZero();
+  command_.velocity.setZero();
   for (LimitReport& report : limits_) report.effort_limited = report.rate_limited = false;
-  write(command);
   return state_;
-}
-
-bool Controller::fits(const Command& command) const noexcept {
-  return command.effort.size() == n_ && command.position.size() == n_ &&
-         command.velocity.size() == n_;
-}
-
-/// A command of the wrong size is not resized, which would allocate, but becomes zero.
-void Controller::write(Command& command) const noexcept {
-  const auto copy = [](const Eigen::VectorXd& from, Eigen::VectorXd& to) {
-    if (to.size() == from.size())
-      to = from;
-    else
-      to.setZero();
-  };
-  copy(last_.effort, command.effort);
-  copy(last_.position, command.position);
-  copy(last_.velocity, command.velocity);
 }
 
 // --- Changes while it runs -----------------------------------------------------------------------
@@ -263,7 +240,7 @@ void Controller::limit(double step) noexcept {
 
 void Controller::limit_joint(std::size_t j, double wanted, double step) noexcept {
   LimitReport& report = limits_[j];
-  double& out = last_.effort[static_cast<Eigen::Index>(j)];
+  double& out = command_.effort[static_cast<Eigen::Index>(j)];
   const double bound = config_.effort_limits[j];
   const double within = std::clamp(wanted, -bound, bound);
   report.effort_limited = within != wanted;
@@ -282,7 +259,7 @@ void Controller::integrate(double step) noexcept {
   const double ramp = start_ramp_.value();
   for (Eigen::Index j = 0; j < n_; ++j) {
     const Gains& gains = config_.gains[static_cast<std::size_t>(j)];
-    const double missing = ramp * effort_[j] - last_.effort[j];  // what the limits took away
+    const double missing = ramp * effort_[j] - command_.effort[j];  // what the limits took away
     if (missing * e_[j] > 0.0) continue;
     integral_[j] =
         std::clamp(integral_[j] + ramp * gains.i * e_[j] * step, -gains.i_clamp, gains.i_clamp);

@@ -118,7 +118,6 @@ class FeedforwardController : public controller_interface::ChainableControllerIn
   std::mutex model_mutex_;  ///< between configuration and the callbacks, which have other threads
   std::optional<dynamics_core::Model> model_;
   std::optional<dynamics_core::control::Controller> controller_;
-  dynamics_core::control::Command command_;
   realtime_tools::RealtimeThreadSafeBox<Changes> changes_;
 
   // by joint; indices into state_interfaces_, −1: not there

@@ -4,9 +4,9 @@
 /// Everything a joint controller decides, without any middleware.
 ///
 ///     control::Controller controller(model, config);  // throws ConfigError
-///     control::Command command = controller.make_command();
+///     const control::Command& command = controller.command();
 ///     controller.activate({q, v});
-///     while (controller.update({q, v}, {q_d, v_d, a_d}, dt, command) != control::ControllerState::fault)
+///     while (controller.update({q, v}, {q_d, v_d, a_d}, dt) != control::ControllerState::fault)
 ///       drives.send(command);
 ///
 /// examples/02_control_loop.cpp has the whole of it, examples/03_simulated_robot.cpp with a robot.
@@ -57,8 +57,6 @@ class Controller {
   }
   /// The configuration in use, with every list filled in.
   [[nodiscard]] const Config& config() const noexcept { return config_; }
-  /// Of the right size, all zero. Off the real-time path.
-  [[nodiscard]] Command make_command() const;
 
   // --- the cycle ---------------------------------------------------------------------------------
   /// From inactive: at rest at the measured position, the effort ramping in from zero. A
@@ -75,12 +73,12 @@ class Controller {
   /// The only way out of a fault, and the only thing that clears the counts. Leaves the controller
   /// inactive; gains, gravity and loads stay as they were set.
   void reset() noexcept;
-  /// One cycle, dt seconds after the last one. The command is safe to send in every state.
+  /// One cycle, dt seconds after the last one. What comes out is command().
   [[nodiscard]] ControllerState update(const Measurement& measurement, const Reference& reference,
-                                       double dt, Command& command) noexcept;
-
-  /// The last command once more, or, after activate() or resume(), the one to begin with.
-  void repeat(Command& command) const noexcept { write(command); }
+                                       double dt) noexcept;
+  /// The command of the last cycle; after activate() or resume(), the one to begin with. It is safe
+  /// to send in every state.
+  [[nodiscard]] const Command& command() const noexcept { return command_; }
 
   // --- changes while it runs ---------------------------------------------------------------------
   /// Gravity in the root link's frame, m/s². For a base that accelerates: less that acceleration.
@@ -134,10 +132,8 @@ class Controller {
   void integrate(double step) noexcept;
 
   // what leaves a cycle
-  [[nodiscard]] bool fits(const Command& command) const noexcept;
-  void write(Command& command) const noexcept;
-  ControllerState hold(Event event, Command& command) noexcept;
-  ControllerState stop(const Measurement& measurement, Command& command) noexcept;
+  ControllerState hold(Event event) noexcept;
+  ControllerState stop(const Measurement& measurement) noexcept;
 
   Config config_;
   Eigen::Index n_;
@@ -162,7 +158,7 @@ class Controller {
   Eigen::VectorXd q_, v_, e_, ed_;   ///< n
   Eigen::VectorXd integral_;         ///< ∫ i e dt, so that a new gain i makes no step
   Eigen::VectorXd effort_;           ///< of the law, before ramp and limits
-  Command last_;                     ///< the last safe command
+  Command command_;                  ///< the last safe one
   Eigen::VectorXd effort_left_off_;  ///< the last before deactivation
 };
 

@@ -63,7 +63,7 @@ struct Reference {
   bool fresh = true;    ///< new in this cycle; otherwise it is not looked at and the last is kept
 };
 
-/// In the order of Controller::joints(), made by Controller::make_command().
+/// In the order of Controller::joints().
 struct Command {
   Eigen::VectorXd effort;    ///< N·m or N, within the limits, finite in every state
   Eigen::VectorXd position;  ///< the reference in use; pass_through sends it to the drive
