@@ -19,6 +19,7 @@
 
 #include "dynamics_core/dynamics.hpp"
 #include "dynamics_core/friction.hpp"
+#include "dynamics_core/kinematics.hpp"
 #include "dynamics_core/load.hpp"
 
 namespace realtime_dynamics {

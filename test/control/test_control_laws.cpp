@@ -425,7 +425,6 @@ TEST(VelocityEstimate, LagsByTheFiltersTimeConstantOnly) {
 TEST(VelocityEstimate, BridgesLostCyclesAndJumpsOfTheClock) {
   Axle axle;
   Controller controller(axle.model, axle.config);
-  const Command& command = controller.command();
   double t = 0.0;
   const auto run = [&](double step, bool measured = true) {
     t += dt;
@@ -451,7 +450,6 @@ TEST(VelocityEstimate, BridgesLostCyclesAndJumpsOfTheClock) {
 TEST(VelocityEstimate, AnEndlessJointMayWrap) {
   Axle axle(JointType::continuous);
   Controller controller(axle.model, axle.config);
-  const Command& command = controller.command();
   ASSERT_EQ(controller.activate({One{0.0}, {}}), ControllerState::holding_position);
   for (int k = 1; k <= 5000; ++k)
     (void)controller.update({One{std::remainder(3.0 * k * dt, 2.0 * M_PI)}, {}}, {}, dt);
@@ -462,7 +460,6 @@ TEST(PositionError, AnEndlessJointGoesTheShortWay) {
   for (const auto type : {JointType::continuous, JointType::revolute}) {
     Axle axle(type);
     Controller controller(axle.model, axle.config);
-    const Command& command = controller.command();
     ASSERT_EQ(controller.activate({One{-3.0}, One{0.0}}), ControllerState::holding_position);
     ASSERT_EQ(controller.update({One{-3.0}, One{0.0}}, {One{3.0}}, dt), ControllerState::running);
     const double expected = type == JointType::continuous ? 6.0 - 2.0 * M_PI : 6.0;
@@ -473,7 +470,6 @@ TEST(PositionError, AnEndlessJointGoesTheShortWay) {
 TEST(MissingReference, IsZeroByDefault) {
   Axle axle;
   Controller controller(axle.model, axle.config);
-  const Command& command = controller.command();
   ASSERT_EQ(controller.activate({One{0.0}, One{0.0}}), ControllerState::holding_position);
   for (int k = 1; k <= 10; ++k)
     ASSERT_EQ(controller.update({One{0.0}, One{0.0}}, {One{0.1 * k}}, dt),
@@ -494,7 +490,6 @@ TEST(MissingReference, MayBeDifferentiated) {
   axle.config.missing_acceleration = Missing::differentiate;
   axle.config.reference_cutoff = 100.0;
   Controller controller(axle.model, axle.config);
-  const Command& command = controller.command();
   ASSERT_EQ(controller.activate({One{0.0}, One{0.0}}), ControllerState::holding_position);
   // A jump to the first reference has no velocity; then a parabola of acceleration 4.
   for (int k = 0; k <= 200; ++k) {
@@ -514,7 +509,6 @@ TEST(MissingReference, IsDifferentiatedOverTheTimeBetweenReferences) {
   Axle axle;
   axle.config.missing_velocity = Missing::differentiate;
   Controller controller(axle.model, axle.config);
-  const Command& command = controller.command();
   ASSERT_EQ(controller.activate({One{0.0}, One{0.0}}), ControllerState::holding_position);
   for (int k = 0; k <= 2000; ++k) {
     const One q{3.0 * k * dt};
@@ -545,7 +539,6 @@ TEST(MissingReference, WithoutAPositionOnlyTheVelocityIsControlled) {
 TEST(MissingReference, WhatNobodyHasWrittenYetIsNaN) {
   Axle axle;
   Controller controller(axle.model, axle.config);
-  const Command& command = controller.command();
   ASSERT_EQ(controller.activate({One{0.0}, One{0.0}}), ControllerState::holding_position);
   EXPECT_EQ(controller.update({One{0.0}, One{0.0}}, {One{nan}, One{nan}, One{nan}}, dt),
             ControllerState::holding_position);

@@ -14,7 +14,7 @@
 #include <rclcpp/rclcpp.hpp>
 
 #include "controller_rig.hpp"
-#include "dynamics_core/families.hpp"
+#include "dynamics_core/dynamics.hpp"
 #include "dynamics_core/load.hpp"
 
 namespace {
@@ -59,14 +59,13 @@ class Solver : public testing::Test {
 TEST_F(Solver, GivesTheCoresNumbers) {
   const auto solver = make({});
   const auto model = dynamics_core::load_urdf_string(robot_urdf("panda"));
-  dynamics_core::Dynamics<double> robot(model);
-  const auto core = dynamics_core::algorithms(robot, dynamics_core::Method::newton_euler);
+  dynamics_core::Dynamics<double> core(model, dynamics_core::Method::newton_euler);
   MatrixXd M(7, 7);
   VectorXd tau(7), bias(7), g(7);
-  ASSERT_EQ(core.mass_matrix(robot, q, M), dynamics_core::Status::ok);
-  ASSERT_EQ(core.inverse_dynamics(robot, q, v, a, tau), dynamics_core::Status::ok);
-  ASSERT_EQ(core.bias(robot, q, v, bias), dynamics_core::Status::ok);
-  ASSERT_EQ(core.gravity(robot, q, g), dynamics_core::Status::ok);
+  ASSERT_EQ(core.mass_matrix(q, M), dynamics_core::Status::ok);
+  ASSERT_EQ(core.inverse_dynamics(q, v, a, tau), dynamics_core::Status::ok);
+  ASSERT_EQ(core.bias(q, v, bias), dynamics_core::Status::ok);
+  ASSERT_EQ(core.gravity(q, g), dynamics_core::Status::ok);
   EXPECT_LT((solver->getInertiaMatrix(q) - M).norm(), 1e-12);
   EXPECT_LT((solver->getGravityVector(q) - g).norm(), 1e-11);
   EXPECT_LT((solver->getCoriolisVector(q, v) - (bias - g)).norm(), 1e-11);
