@@ -11,6 +11,11 @@ foreach(package IN ITEMS
 endforeach()
 set(ros ${PROJECT_SOURCE_DIR}/dynamics_ros)
 
+# One RUNPATH for the build tree and for the installed package, as for the command: else CMake pads
+# that of the build tree, the messages' libraries included. ROS finds its own libraries.
+set(CMAKE_BUILD_WITH_INSTALL_RPATH ON)
+set(CMAKE_INSTALL_RPATH $ORIGIN $ORIGIN/..)
+
 # --- messages and services ------------------------------------------------------------------------
 file(GLOB interfaces RELATIVE ${ros} CONFIGURE_DEPENDS ${ros}/msg/*.msg ${ros}/srv/*.srv)
 list(TRANSFORM interfaces PREPEND ${ros}:)
@@ -92,3 +97,5 @@ endif()
 install(PROGRAMS dynamics_ros/scripts/demo_trajectory.py DESTINATION lib/${PROJECT_NAME})
 install(DIRECTORY launch DESTINATION share/${PROJECT_NAME})
 ament_export_dependencies(geometry_msgs rosidl_default_runtime sensor_msgs std_msgs)
+unset(CMAKE_BUILD_WITH_INSTALL_RPATH)
+unset(CMAKE_INSTALL_RPATH)

@@ -10,10 +10,17 @@ from pathlib import Path
 build = Path(os.environ["RD_DYNAMICS_EXE"]).parent
 
 
+def is_program(file):
+    if not file.is_file():
+        return False
+    with file.open("rb") as contents:
+        return contents.read(4) == b"\x7fELF"
+
+
 class RunPath(unittest.TestCase):
     def test_has_no_empty_entry(self):
         files = [build / "dynamics", *build.glob("*.so"), *build.glob("test/test_*")]
-        files = [f for f in files if f.is_file() and f.open("rb").read(4) == b"\x7fELF"]
+        files = [f for f in files if is_program(f)]
         self.assertIn(build / "dynamics", files)
         for file in files:
             text = subprocess.run(
