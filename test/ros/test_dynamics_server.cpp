@@ -67,26 +67,30 @@ template <class Message>
 class Inbox {
  public:
   Inbox(rclcpp::Node& node, const std::string& topic)
-      : subscription_(
-            node.create_subscription<Message>(topic, 10000, [this](const Message& message) {
-              const std::lock_guard lock(mutex_);
-              last_ = message;
-              ++count_;
+      : subscription_(node.create_subscription<Message>(
+            topic, 10000, [received = received_](const Message& message) {
+              const std::lock_guard lock(received->mutex);
+              received->last = message;
+              ++received->count;
             })) {}
 
   [[nodiscard]] std::size_t count() const {
-    const std::lock_guard lock(mutex_);
-    return count_;
+    const std::lock_guard lock(received_->mutex);
+    return received_->count;
   }
   [[nodiscard]] Message last() const {
-    const std::lock_guard lock(mutex_);
-    return last_;
+    const std::lock_guard lock(received_->mutex);
+    return received_->last;
   }
 
  private:
-  mutable std::mutex mutex_;
-  Message last_;
-  std::size_t count_ = 0;
+  /// A callback may still be at work when the inbox is gone: the node is spun by another thread.
+  struct Received {
+    std::mutex mutex;
+    Message last;
+    std::size_t count = 0;
+  };
+  std::shared_ptr<Received> received_ = std::make_shared<Received>();
   typename rclcpp::Subscription<Message>::SharedPtr subscription_;
 };
 
