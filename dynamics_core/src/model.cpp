@@ -512,8 +512,8 @@ int Model::find_joint(const std::string& joint_name) const noexcept {
   return -1;
 }
 
-Eigen::VectorXd Model::neutral() const {
-  Eigen::VectorXd q = Eigen::VectorXd::Zero(nq);
+VectorX<double> Model::neutral() const {
+  VectorX<double> q = VectorX<double>::Zero(nq);
   for (const JointInfo& j : joints)
     if (j.type == JointType::floating) q[j.q + 6] = 1.0;
   return q;

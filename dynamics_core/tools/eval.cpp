@@ -19,8 +19,8 @@ namespace {
 
 using Record = nlohmann::ordered_json;  ///< an output line, its keys in the order asked for
 using Eigen::Index;
-using Eigen::MatrixXd;
-using Eigen::VectorXd;
+using MatrixXd = MatrixX<double>;
+using VectorXd = VectorX<double>;
 using text::quoted;
 
 /// Computes what was asked for, a record for each line.

@@ -16,7 +16,7 @@ namespace dynamics_core::tools {
 
 namespace {
 
-using Eigen::VectorXd;
+using VectorXd = VectorX<double>;
 using simulation::State;
 
 struct SimulateOptions {

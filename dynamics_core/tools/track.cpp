@@ -19,7 +19,7 @@ namespace dynamics_core::tools {
 namespace {
 
 using Eigen::Index;
-using Eigen::VectorXd;
+using VectorXd = VectorX<double>;
 using Json = nlohmann::ordered_json;
 
 struct TrackOptions {
@@ -186,7 +186,7 @@ void require_effort_limits(const Model& model, const std::string& file) {
 /// clear of it.
 [[nodiscard]] VectorXd inertias(const Model& model, Dynamics<double>& dynamics,
                                 const PlannedMotion& motion, double bandwidth, double lag) {
-  Eigen::MatrixXd M(model.nv, model.nv);
+  MatrixX<double> M(model.nv, model.nv);
   VectorXd mean = VectorXd::Zero(model.nv);
   VectorXd most = VectorXd::Constant(model.nv, std::numeric_limits<double>::infinity());
   Desired at{VectorXd::Zero(model.nq), mean, mean};
@@ -429,7 +429,7 @@ void write_csv(const std::string& file, const Experiment& x, const std::vector<O
       append(line, 1e-3 * static_cast<double>(o.compute[static_cast<std::size_t>(k)]));
       for (const VectorXd* vector : {&at.q, &at.v, &at.a})
         for (const double value : *vector) append(line, value);
-      for (const Eigen::MatrixXd* matrix : {&o.q, &o.v, &o.tau})
+      for (const MatrixX<double>* matrix : {&o.q, &o.v, &o.tau})
         for (Index j = 0; j < matrix->rows(); ++j) append(line, (*matrix)(j, k));
       out << line << '\n';
     }

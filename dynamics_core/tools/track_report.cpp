@@ -20,8 +20,8 @@ namespace dynamics_core::tools {
 namespace {
 
 using Eigen::Index;
-using Eigen::MatrixXd;
-using Eigen::VectorXd;
+using MatrixXd = MatrixX<double>;
+using VectorXd = VectorX<double>;
 using Json = nlohmann::ordered_json;
 namespace fs = std::filesystem;
 

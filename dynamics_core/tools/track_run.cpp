@@ -17,7 +17,7 @@ namespace {
 
 using control::Controller;
 using Eigen::Index;
-using Eigen::VectorXd;
+using VectorXd = VectorX<double>;
 using Clock = std::chrono::steady_clock;
 
 [[nodiscard]] control::Config configuration(const Experiment& x, const Law& law) {
@@ -50,7 +50,7 @@ class Loop {
     out_.peak_by_joint = out_.peak_effort = VectorXd::Zero(x.model.nv);
     out_.compute.reserve(static_cast<std::size_t>(x.cycles));
     if (x.realtime) out_.late.reserve(static_cast<std::size_t>(x.cycles));
-    if (x.record) out_.q = out_.v = out_.tau = Eigen::MatrixXd::Zero(x.model.nv, x.cycles);
+    if (x.record) out_.q = out_.v = out_.tau = MatrixX<double>::Zero(x.model.nv, x.cycles);
     for (const LinkPayload& load : x.known_loads)
       require(controller_.set_payload(load.link, load.payload, 0.0), "--payload");
     for (const LinkPayload& load : x.loads)

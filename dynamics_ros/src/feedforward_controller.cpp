@@ -54,11 +54,11 @@ template <class Interfaces>
   return std::none_of(indices.begin(), indices.end(), [](int i) { return i < 0; });
 }
 
-[[nodiscard]] View given(const Eigen::VectorXd& values, bool there) noexcept {
+[[nodiscard]] View given(const VectorX<double>& values, bool there) noexcept {
   return there ? View(values) : View();
 }
 
-void copy(const Eigen::VectorXd& from, std::vector<double>& to) noexcept {
+void copy(const VectorX<double>& from, std::vector<double>& to) noexcept {
   std::copy(from.begin(), from.end(), to.begin());
 }
 
@@ -125,7 +125,7 @@ void FeedforwardController::build_controller() {
   take_parameters(params);
 
   const Eigen::Index n = controller_->size();
-  for (Eigen::VectorXd* values : {&position_, &velocity_, &reference_position_,
+  for (VectorX<double>* values : {&position_, &velocity_, &reference_position_,
                                   &reference_velocity_, &reference_acceleration_})
     values->setConstant(n, nan);
   others_.setConstant(static_cast<Eigen::Index>(controller_->other_joints().size()), nan);
@@ -460,7 +460,7 @@ return_type FeedforwardController::update_reference_from_subscribers(
     fresh_reference_ = reference.fresh;
     reference.fresh = false;
     if (!fresh_reference_) return;
-    const auto take = [](const std::vector<double>& from, Eigen::VectorXd& to) {
+    const auto take = [](const std::vector<double>& from, VectorX<double>& to) {
       std::copy(from.begin(), from.end(), to.begin());
       return !from.empty();
     };
@@ -512,7 +512,7 @@ void FeedforwardController::take_changes() {
 }
 
 void FeedforwardController::read_states() {
-  const auto read = [this](const std::vector<int>& indices, Eigen::VectorXd& values) {
+  const auto read = [this](const std::vector<int>& indices, VectorX<double>& values) {
     for (std::size_t j = 0; j < indices.size(); ++j)
       values[static_cast<Eigen::Index>(j)] =
           indices[j] < 0 ? nan
@@ -527,7 +527,7 @@ void FeedforwardController::read_states() {
 
 void FeedforwardController::read_references() {
   const Eigen::Index n = controller_->size();
-  Eigen::VectorXd* const parts[] = {&reference_position_, &reference_velocity_,
+  VectorX<double>* const parts[] = {&reference_position_, &reference_velocity_,
                                     &reference_acceleration_};
   for (std::size_t t = 0; t < reference_types.size(); ++t)
     for (Eigen::Index j = 0; j < n; ++j)
@@ -539,7 +539,7 @@ void FeedforwardController::read_references() {
 
 void FeedforwardController::write_commands() {
   const auto n = static_cast<std::size_t>(controller_->size());
-  const auto write = [&](std::size_t first, const Eigen::VectorXd& values) {
+  const auto write = [&](std::size_t first, const VectorX<double>& values) {
     for (std::size_t j = 0; j < n; ++j)
       if (!command_interfaces_[first + j].set_value(values[static_cast<Eigen::Index>(j)]))
         ++failed_writes_;

@@ -21,7 +21,7 @@ using dynamics_core::MimicInfo;
 using dynamics_core::Model;
 using dynamics_core::Status;
 using dynamics_core::simulation::Drive;
-using Eigen::VectorXd;
+using VectorXd = VectorX<double>;
 using hardware_interface::ComponentInfo;
 using hardware_interface::InterfaceInfo;
 

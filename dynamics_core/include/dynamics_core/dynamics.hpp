@@ -13,10 +13,12 @@
 /// | attribute              | constructor | all other member functions                     |
 /// |------------------------|-------------|------------------------------------------------|
 /// | allocates              | yes         | no                                             |
-/// | throws                 | bad_alloc   | no                                             |
+/// | throws                 | bad_alloc ¹ | no                                             |
 /// | locks, waits, logs     | no          | no                                             |
 /// | thread-safe            | –           | no: one object per thread, any number of them  |
 /// | time                   | –           | bounded by the model's size, whatever the input |
+///
+/// ¹ and ConfigError where DYNAMICS_ISA is wrong (instruction_set.hpp).
 ///
 /// status.hpp says what Status::ok promises. double and float are compiled into the library; for
 /// another scalar type (scalar.hpp) include families.hpp as well.
@@ -124,8 +126,11 @@ class Dynamics {
   [[nodiscard]] Tree<S>& tree() noexcept;
   [[nodiscard]] const Tree<S>& tree() const noexcept;
 
- private:
+  /// The functions that answer, by quantity: families.hpp
   struct Choice;
+  using Choose = Choice(const Tree<S>& tree, std::optional<Method> method) noexcept;
+
+ private:
   struct Parts;
   std::unique_ptr<Parts> parts_;
 };

@@ -57,8 +57,7 @@ struct Families {
 };
 
 // --- Compiled into the library -------------------------------------------------------------------
-// A program that includes this header takes the families in double and float from there. One that
-// wants them compiled for its own processor includes the families' headers instead.
+// A program that includes this header takes the families in double and float from there.
 
 // NOLINTBEGIN(bugprone-macro-parentheses)
 #define RD_FAMILIES(keyword, S)               \
@@ -183,12 +182,35 @@ struct Dynamics<S>::Choice {
   }
 };
 
+/// The best for a robot, or what a method provides and the best for the rest, in the functions of
+/// the translation unit that this is compiled in.
+template <class S>
+[[nodiscard]] typename Dynamics<S>::Choice choose_here(const Tree<S>& tree,
+                                                       std::optional<Method> method) noexcept {
+  typename Dynamics<S>::Choice choice(tree);
+  if (method) choice.take(*method);
+  return choice;
+}
+
+/// Who chooses. For double and float that is the library, among its functions for the instructions
+/// that this processor has (instruction_set.hpp).
+template <class S>
+[[nodiscard]] typename Dynamics<S>::Choose* chooser() {
+  return &choose_here<S>;
+}
+template <>
+[[nodiscard]] Dynamics<double>::Choose* chooser<double>();
+template <>
+[[nodiscard]] Dynamics<float>::Choose* chooser<float>();
+
 // --- The face ------------------------------------------------------------------------------------
 
 template <class S>
 struct Dynamics<S>::Parts {
-  explicit Parts(const Model& model) : families(model), choice(families.tree) {}
+  explicit Parts(const Model& model)
+      : families(model), choose(chooser<S>()), choice(choose(families.tree, std::nullopt)) {}
   Families<S> families;
+  Choose* choose;
   Choice choice;
 };
 
@@ -217,8 +239,7 @@ int Dynamics<S>::nv() const noexcept {
 }
 template <class S>
 void Dynamics<S>::use(std::optional<Method> method) noexcept {
-  parts_->choice = Choice(tree());
-  if (method) parts_->choice.take(*method);
+  parts_->choice = parts_->choose(tree(), method);
 }
 
 template <class S>

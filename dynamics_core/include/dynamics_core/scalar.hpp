@@ -93,14 +93,17 @@ template <class S>
 using Vec3 = Eigen::Matrix<S, 3, 1>;
 template <class S>
 using Mat3 = Eigen::Matrix<S, 3, 3>;
+/// What the library keeps and hands out. How Eigen aligns and allocates depends on the instructions
+/// it is compiled for; of these it does not, so that library and program may be compiled for
+/// different ones.
 template <class S>
-using Vec6 = Eigen::Matrix<S, 6, 1>;
+using Vec6 = Eigen::Matrix<S, 6, 1, Eigen::DontAlign>;
 template <class S>
-using Mat6 = Eigen::Matrix<S, 6, 6>;
+using Mat6 = Eigen::Matrix<S, 6, 6, Eigen::DontAlign>;
 template <class S>
-using VectorX = Eigen::Matrix<S, Eigen::Dynamic, 1>;
+using VectorX = Eigen::Matrix<S, Eigen::Dynamic, 1, Eigen::DontAlign>;
 template <class S>
-using MatrixX = Eigen::Matrix<S, Eigen::Dynamic, Eigen::Dynamic>;
+using MatrixX = Eigen::Matrix<S, Eigen::Dynamic, Eigen::Dynamic, Eigen::DontAlign>;
 
 namespace detail {
 template <class T>
@@ -110,15 +113,19 @@ struct Identity {
 }  // namespace detail
 
 /// Arguments of the algorithms: any Eigen vector, map or contiguous block of it converts without a
-/// copy. No scalar is deduced from them.
+/// copy, Eigen::VectorXd and VectorX<double> alike. No scalar is deduced from them.
 template <class S>
-using VectorIn = const typename detail::Identity<Eigen::Ref<const VectorX<S>>>::Type&;
+using VectorIn =
+    const typename detail::Identity<Eigen::Ref<const Eigen::Matrix<S, Eigen::Dynamic, 1>>>::Type&;
 template <class S>
-using VectorOut = typename detail::Identity<Eigen::Ref<VectorX<S>>>::Type;
+using VectorOut =
+    typename detail::Identity<Eigen::Ref<Eigen::Matrix<S, Eigen::Dynamic, 1>>>::Type;
 template <class S>
-using MatrixIn = const typename detail::Identity<Eigen::Ref<const MatrixX<S>>>::Type&;
+using MatrixIn = const typename detail::Identity<
+    Eigen::Ref<const Eigen::Matrix<S, Eigen::Dynamic, Eigen::Dynamic>>>::Type&;
 template <class S>
-using MatrixOut = typename detail::Identity<Eigen::Ref<MatrixX<S>>>::Type;
+using MatrixOut = typename detail::Identity<
+    Eigen::Ref<Eigen::Matrix<S, Eigen::Dynamic, Eigen::Dynamic>>>::Type;
 
 inline void sincos(double x, double& s, double& c) noexcept { ::sincos(x, &s, &c); }
 inline void sincos(float x, float& s, float& c) noexcept { ::sincosf(x, &s, &c); }
@@ -281,7 +288,7 @@ template <class S, class Values>
 
 /// True if no element is NaN or infinite.
 template <class S>
-[[nodiscard]] bool all_finite(const Eigen::Ref<const VectorX<S>>& x) noexcept {
+[[nodiscard]] bool all_finite(VectorIn<S> x) noexcept {
   return is_finite(zero_if_finite<S>(x));
 }
 
