@@ -8,6 +8,7 @@
 
 #include "dynamics_core/joints.hpp"
 #include "dynamics_core/quaternion.hpp"
+#include "dynamics_core/text.hpp"
 #include "snap.hpp"
 
 namespace dynamics_core {
@@ -209,7 +210,7 @@ class Compiler {
       fail("joint '" + name + "'", std::string("named for ") + what + " but not in the robot",
            "use one of the robot's joint names");
     if (!std::isfinite(value) || value < 0.0)
-      fail("joint '" + name + "'", std::string(what) + " is " + std::to_string(value),
+      fail("joint '" + name + "'", std::string(what) + " is " + text::to_short_text(value),
            "give a finite number that is not negative");
   }
 

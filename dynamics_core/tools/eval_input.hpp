@@ -43,7 +43,7 @@ class LineReader {
   /// Throws LineError unless the text is JSON.
   [[nodiscard]] static Json parse(const std::string& text);
 
-  /// Reads the state, and sets the workspace's gravity and external forces. Throws LineError.
+  /// Reads the state, and sets the robot's gravity and external forces. Throws LineError.
   [[nodiscard]] LineValues read(const Json& line, Dynamics<double>& robot) const;
 
  private:

@@ -10,11 +10,13 @@
 #include <thread>
 
 #include "dynamics_core/load.hpp"
+#include "dynamics_core/text.hpp"
 #include "feedforward_settings.hpp"
 #include "payload_request.hpp"
 
 namespace realtime_dynamics {
 
+namespace text = dynamics_core::text;
 using controller_interface::interface_configuration_type;
 using controller_interface::InterfaceConfiguration;
 using controller_interface::return_type;
@@ -333,7 +335,7 @@ rcl_interfaces::msg::SetParametersResult FeedforwardController::check_parameters
       if (name == "gravity" && parameter.get_type() == rclcpp::PARAMETER_DOUBLE_ARRAY)
         for (const double x : parameter.as_double_array())
           if (!std::isfinite(x))
-            throw dynamics_core::ConfigError("gravity", std::to_string(x),
+            throw dynamics_core::ConfigError("gravity", text::to_short_text(x),
                                              "give three finite numbers in m/s²");
     }
   } catch (const dynamics_core::ConfigError& error) {
@@ -374,9 +376,9 @@ std::string FeedforwardController::problem_of(const ReferenceMsg& message) {
         model_->joints[static_cast<std::size_t>(model_->find_joint(joints[j]))].limits;
     const double position = message.positions[j];
     if (position < limits.lower || position > limits.upper)
-      return "position " + std::to_string(position) + " of joint '" + joints[j] +
-             "' is outside its limits; give one from " + std::to_string(limits.lower) + " to " +
-             std::to_string(limits.upper);
+      return "position " + text::to_text(position) + " of joint '" + joints[j] +
+             "' is outside its limits; give one from " + text::to_text(limits.lower) + " to " +
+             text::to_text(limits.upper);
   }
   return "";
 }
@@ -408,7 +410,8 @@ void FeedforwardController::on_set_payload(const SetPayload::Request& request,
     const auto load = payload_of(request);
     const int link = checked_payload(*model_, request.link, load);
     if (!std::isfinite(request.transition_time) || request.transition_time < 0.0)
-      throw dynamics_core::ConfigError("transition_time", std::to_string(request.transition_time),
+      throw dynamics_core::ConfigError("transition_time",
+                                       text::to_short_text(request.transition_time),
                                        "give a finite time in s, not below zero");
     changes_.set([&](Changes& changes) {
       changes.loads[static_cast<std::size_t>(link)] = {load, request.transition_time, true};

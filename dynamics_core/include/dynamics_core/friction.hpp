@@ -97,7 +97,7 @@ class Friction {
     return Status::ok;
   }
 
-  // --- in steps of time ----------------------------------------------------------------------------
+  // --- in steps of time --------------------------------------------------------------------------
   /// Friction at the end of a step, as a function of the speed there: rest + slope · v.
   struct Linear {
     S rest, slope;

@@ -9,8 +9,8 @@
 /// all is about the bodies' origins, with the equivalent mass properties `own` (see EulerInertia):
 /// the paper's composed M, c and E, which it has for the mass matrix alone, and one step beyond, as
 /// every mass on a revolute joint's axis is handed down to the parent. A turning body is left with
-/// h = (h_x, h_y, 0) and J without J_zz, a sliding one with m and h. That is off-line work, repeated
-/// when a payload changes.
+/// h = (h_x, h_y, 0) and J without J_zz, a sliding one with m and h. That is off-line work,
+/// repeated when a payload changes.
 
 #include <vector>
 
@@ -44,6 +44,7 @@ struct Link {
   Vec3<S> s;                  ///< from the tree's first origin to this one
   int axes;                   ///< where the axes of the path to this body begin in path_axes
   int depth;                  ///< bodies on the path, itself not counted
+  int first;                  ///< the coordinate of the path's first body
   int blocks;                 ///< of four axes, its own included
   bool heavy;                 ///< the subtree's composite has a mass
 };
@@ -104,6 +105,7 @@ class GibbsAppell {
   void backward(VectorIn<S> a, VectorOut<S>& tau) noexcept;
   void scatter(int i, const S& diagonal, const S* row, MatrixOut<S>& M) const noexcept;
   void hessian(MatrixOut<S>& M) noexcept;
+  [[nodiscard]] StatusOf<S> worth(const MatrixOut<S>& M) const noexcept;
 
   Tree<S>* tree_;
   unsigned revision_ = 0;
@@ -156,7 +158,8 @@ template <class S>
           W.yz * J.xz - W.xz * J.yz + W.yx * J.xx - W.xy * J.yy + (W.yy - W.xx) * J.xy};
 }
 
-/// A revolute joint in the base: ω and ω̇ lie along z, and of its force only the moment about z is asked for.
+/// A revolute joint in the base: ω and ω̇ lie along z, and of its force only the moment about z is
+/// asked for.
 template <class S>
 void root_revolute(const Body<S>& b, const Vec3<S>& base, S qd, S qdd, Link<S>& l) noexcept {
   const S zero(0);
@@ -324,8 +327,8 @@ RD_INLINE void add_to_parent(const Transform<S>& X, const Force<S>& F, Force<S>&
 // --- Mass matrix ---------------------------------------------------------------------------------
 
 /// The composite of a subtree about the parent's origin in the parent's axes: φ and ψ of §4.2,
-/// steps 4 and 5, with second moments in place of ψ, for which a shift by r is h rᵀ + r hᵀ + m r
-/// rᵀ.
+/// steps 4 and 5, with second moments in place of ψ, for which a shift by r is
+/// h rᵀ + r hᵀ + m r rᵀ.
 template <class S>
 void add_to_parent(const Transform<S>& X, bool heavy, const EulerInertia<S>& A,
                    EulerInertia<S>& parent) noexcept {
@@ -440,8 +443,8 @@ RD_INLINE void set_path(const Body<S>& b, const Link<S>* parent, S* axes, Link<S
 }
 
 /// D_jk of the body j and all k on its path, and D_jj (§4.2, steps 6 and 7): the force that gives
-/// the composite a unit acceleration along the body's axis, ψ z and φ~ z (Eq. 22) for a revolute joint,
-/// φ~ᵀ z and m z for a slide, times the axes.
+/// the composite a unit acceleration along the body's axis, ψ z and φ~ z (Eq. 22) for a revolute
+/// joint, φ~ᵀ z and m z for a slide, times the axes.
 template <class S>
 [[nodiscard]] RD_INLINE S path_products(const Body<S>& b, const Link<S>& l, const S* axes,
                                         S* row) noexcept {
@@ -511,6 +514,7 @@ void GibbsAppell<S>::size_paths() {
     Link& l = link_[i];
     const int parent = body[i].parent;
     l.depth = parent < 0 ? 0 : link_[static_cast<std::size_t>(parent)].depth + 1;
+    l.first = parent < 0 ? body[i].dof : link_[static_cast<std::size_t>(parent)].first;
     l.blocks = l.depth / 4 + 1;
     l.axes = size;
     size += 24 * l.blocks;
@@ -711,6 +715,17 @@ void GibbsAppell<S>::hessian(MatrixOut<S>& M) noexcept {
   }
 }
 
+/// What M is worth beside its diagonal. The products with s, the way from the tree's first origin,
+/// are part of all elements of a body's row but the diagonal one; so one of them tells.
+template <class S>
+StatusOf<S> GibbsAppell<S>::worth(const MatrixOut<S>& M) const noexcept {
+  const S zero(0);
+  S sum(0);
+  const Body<S>* body = tree_->bodies();
+  for (int i = 0; i < tree_->nb(); ++i) sum += M(link_.data()[i].first, body[i].dof) * zero;
+  return finite_status<S>(sum);
+}
+
 // --- The functions of the family -----------------------------------------------------------------
 
 template <class S>
@@ -752,7 +767,7 @@ StatusOf<S> GibbsAppell<S>::mass_matrix(VectorIn<S> q, MatrixOut<S> M) noexcept 
   if (failed(status)) return status;
   refresh();
   hessian(M);
-  return merged(status, diagonal_status<S>(M));
+  return merged(status, merged(diagonal_status<S>(M), worth(M)));
 }
 
 template <class S>

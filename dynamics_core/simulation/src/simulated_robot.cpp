@@ -7,6 +7,7 @@
 #include <string>
 
 #include "dynamics_core/config_error.hpp"
+#include "dynamics_core/text.hpp"
 #include "dynamics_core/tree.hpp"
 
 namespace dynamics_core::simulation {
@@ -17,7 +18,7 @@ using Eigen::Index;
 using VectorXd = VectorX<double>;
 
 void require(bool holds, const char* parameter, double value, const char* remedy) {
-  if (!holds) throw ConfigError(parameter, std::to_string(value), remedy);
+  if (!holds) throw ConfigError(parameter, text::to_short_text(value), remedy);
 }
 
 void check_factors(const char* parameter, const std::vector<double>& factors, std::size_t size) {
