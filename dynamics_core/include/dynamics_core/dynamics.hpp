@@ -95,6 +95,18 @@ class Dynamics {
   [[nodiscard]] StatusOf<S> coriolis_christoffel(VectorIn<S> q, VectorIn<S> v,
                                                  MatrixOut<S> C) noexcept;
 
+  // --- derivatives, nv × nv; by q along the coordinates of v: derivatives.hpp --------------------
+  /// ∂τ/∂q, ∂τ/∂v and ∂τ/∂a = M of the inverse dynamics
+  [[nodiscard]] StatusOf<S> inverse_dynamics_derivatives(VectorIn<S> q, VectorIn<S> v,
+                                                         VectorIn<S> a, MatrixOut<S> dtau_dq,
+                                                         MatrixOut<S> dtau_dv,
+                                                         MatrixOut<S> M) noexcept;
+  /// ∂a/∂q, ∂a/∂v and ∂a/∂τ = M⁻¹ of the forward dynamics
+  [[nodiscard]] StatusOf<S> forward_dynamics_derivatives(VectorIn<S> q, VectorIn<S> v,
+                                                         VectorIn<S> tau, MatrixOut<S> da_dq,
+                                                         MatrixOut<S> da_dv,
+                                                         MatrixOut<S> da_dtau) noexcept;
+
   // --- what stays until it is changed ------------------------------------------------------------
   /// Gravity in the world frame, m/s².
   [[nodiscard]] StatusOf<S> set_gravity(const Vec3<S>& g) noexcept;

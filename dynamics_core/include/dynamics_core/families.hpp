@@ -8,6 +8,7 @@
 #include "dynamics_core/cholesky.hpp"
 #include "dynamics_core/composite_body.hpp"
 #include "dynamics_core/denoc.hpp"
+#include "dynamics_core/derivatives.hpp"
 #include "dynamics_core/dynamics.hpp"
 #include "dynamics_core/gibbs_appell.hpp"
 #include "dynamics_core/kinematics.hpp"
@@ -40,7 +41,8 @@ struct Families {
         cholesky(tree),
         kinematics(tree),
         operational_space(tree),
-        regressor(tree) {}
+        regressor(tree),
+        derivatives(tree) {}
 
   std::unique_ptr<Tree<S>> owned_tree;  ///< so that the families may move
   Tree<S>& tree;
@@ -54,6 +56,7 @@ struct Families {
   Kinematics<S> kinematics;
   OperationalSpace<S> operational_space;
   Regressor<S> regressor;
+  Derivatives<S> derivatives;
 };
 
 // --- Compiled into the library -------------------------------------------------------------------
@@ -71,7 +74,8 @@ struct Families {
   keyword template class Cholesky<S>;         \
   keyword template class Kinematics<S>;       \
   keyword template class OperationalSpace<S>; \
-  keyword template class Regressor<S>;
+  keyword template class Regressor<S>;        \
+  keyword template class Derivatives<S>;
 // NOLINTEND(bugprone-macro-parentheses)
 RD_FAMILIES(extern, double)
 RD_FAMILIES(extern, float)
@@ -285,6 +289,19 @@ template <class S>
 StatusOf<S> Dynamics<S>::coriolis_christoffel(VectorIn<S> q, VectorIn<S> v,
                                               MatrixOut<S> C) noexcept {
   return parts_->families.denoc.coriolis_christoffel(q, v, C);
+}
+
+template <class S>
+StatusOf<S> Dynamics<S>::inverse_dynamics_derivatives(VectorIn<S> q, VectorIn<S> v, VectorIn<S> a,
+                                                      MatrixOut<S> dtau_dq, MatrixOut<S> dtau_dv,
+                                                      MatrixOut<S> M) noexcept {
+  return parts_->families.derivatives.inverse_dynamics(q, v, a, dtau_dq, dtau_dv, M);
+}
+template <class S>
+StatusOf<S> Dynamics<S>::forward_dynamics_derivatives(VectorIn<S> q, VectorIn<S> v, VectorIn<S> tau,
+                                                      MatrixOut<S> da_dq, MatrixOut<S> da_dv,
+                                                      MatrixOut<S> da_dtau) noexcept {
+  return parts_->families.derivatives.forward_dynamics(q, v, tau, da_dq, da_dv, da_dtau);
 }
 
 template <class S>
