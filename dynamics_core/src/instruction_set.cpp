@@ -47,8 +47,9 @@ constexpr const char* baseline_name = "generic";
   if (wanted == nullptr || *wanted == '\0') return *found.back();
   for (const Kernels* kernels : found)
     if (std::string(wanted) == kernels->name) return *kernels;
-  throw ConfigError("DYNAMICS_ISA", text::quoted(wanted),
-                    "name one of " + text::alternatives(instruction_sets()) + ", or none for the best");
+  throw ConfigError(
+      "DYNAMICS_ISA", text::quoted(wanted),
+      "name one of " + text::alternatives(instruction_sets()) + ", or none for the best");
 }
 
 [[nodiscard]] const Kernels& kernels() {

@@ -135,8 +135,8 @@ void compare_shipped_robots(const std::string& method) {
   const std::vector<std::string> robots = names(shipped_robots, ".urdf");
   ASSERT_FALSE(robots.empty()) << shipped_robots;
   for (const std::string& robot : robots)
-    compare(shipped_robots + "/" + robot + ".urdf", shipped_values + "/" + robot + ".jsonl",
-            method, 1e-12);
+    compare(shipped_robots + "/" + robot + ".urdf", shipped_values + "/" + robot + ".jsonl", method,
+            1e-12);
 }
 
 class CliReference : public testing::TestWithParam<std::string> {};

@@ -97,8 +97,11 @@ struct Dynamics<S>::Choice {
   Result (*gravity)(F&, In, Out&) noexcept;
   Result (*mass_matrix)(F&, In, Matrix&) noexcept;
   Result (*coriolis)(F&, In, In, Matrix&) noexcept;
+  Result (*coriolis_christoffel)(F&, In, In, Matrix&) noexcept;
   Result (*forward_dynamics)(F&, In, In, In, Out&) noexcept;
   Result (*inverse_mass_matrix)(F&, In, Matrix&) noexcept;
+  Result (*inverse_dynamics_derivatives)(F&, In, In, In, Matrix&, Matrix&, Matrix&) noexcept;
+  Result (*forward_dynamics_derivatives)(F&, In, In, In, Matrix&, Matrix&, Matrix&) noexcept;
 
   /// A member function of a family as a plain function.
   template <auto family, auto function, class... Arguments>
@@ -118,6 +121,10 @@ struct Dynamics<S>::Choice {
     return &call<family, function, In, In, Matrix&>;
   }
   template <auto family, auto function>
+  [[nodiscard]] static constexpr auto in_in_in_matrices() noexcept {
+    return &call<family, function, In, In, In, Matrix&, Matrix&, Matrix&>;
+  }
+  template <auto family, auto function>
   [[nodiscard]] static constexpr auto in_matrix() noexcept {
     return &call<family, function, In, Matrix&>;
   }
@@ -129,6 +136,11 @@ struct Dynamics<S>::Choice {
     gravity = &call<&F::newton_euler, &NewtonEuler<S>::gravity, In, Out&>;
     mass_matrix = in_matrix<&F::composite_body, &CompositeBody<S>::mass_matrix>();
     coriolis = in_in_matrix<&F::denoc, &Denoc<S>::coriolis>();
+    coriolis_christoffel = in_in_matrix<&F::denoc, &Denoc<S>::coriolis_christoffel>();
+    inverse_dynamics_derivatives =
+        in_in_in_matrices<&F::derivatives, &Derivatives<S>::inverse_dynamics>();
+    forward_dynamics_derivatives =
+        in_in_in_matrices<&F::derivatives, &Derivatives<S>::forward_dynamics>();
     if (tree.has_mimic()) {
       take_cholesky();
     } else {
@@ -288,20 +300,22 @@ StatusOf<S> Dynamics<S>::coriolis(VectorIn<S> q, VectorIn<S> v, MatrixOut<S> C) 
 template <class S>
 StatusOf<S> Dynamics<S>::coriolis_christoffel(VectorIn<S> q, VectorIn<S> v,
                                               MatrixOut<S> C) noexcept {
-  return parts_->families.denoc.coriolis_christoffel(q, v, C);
+  return parts_->choice.coriolis_christoffel(parts_->families, q, v, C);
 }
 
 template <class S>
 StatusOf<S> Dynamics<S>::inverse_dynamics_derivatives(VectorIn<S> q, VectorIn<S> v, VectorIn<S> a,
                                                       MatrixOut<S> dtau_dq, MatrixOut<S> dtau_dv,
                                                       MatrixOut<S> M) noexcept {
-  return parts_->families.derivatives.inverse_dynamics(q, v, a, dtau_dq, dtau_dv, M);
+  return parts_->choice.inverse_dynamics_derivatives(parts_->families, q, v, a, dtau_dq, dtau_dv,
+                                                     M);
 }
 template <class S>
 StatusOf<S> Dynamics<S>::forward_dynamics_derivatives(VectorIn<S> q, VectorIn<S> v, VectorIn<S> tau,
                                                       MatrixOut<S> da_dq, MatrixOut<S> da_dv,
                                                       MatrixOut<S> da_dtau) noexcept {
-  return parts_->families.derivatives.forward_dynamics(q, v, tau, da_dq, da_dv, da_dtau);
+  return parts_->choice.forward_dynamics_derivatives(parts_->families, q, v, tau, da_dq, da_dv,
+                                                     da_dtau);
 }
 
 template <class S>

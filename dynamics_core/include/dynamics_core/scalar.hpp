@@ -118,14 +118,13 @@ template <class S>
 using VectorIn =
     const typename detail::Identity<Eigen::Ref<const Eigen::Matrix<S, Eigen::Dynamic, 1>>>::Type&;
 template <class S>
-using VectorOut =
-    typename detail::Identity<Eigen::Ref<Eigen::Matrix<S, Eigen::Dynamic, 1>>>::Type;
+using VectorOut = typename detail::Identity<Eigen::Ref<Eigen::Matrix<S, Eigen::Dynamic, 1>>>::Type;
 template <class S>
 using MatrixIn = const typename detail::Identity<
     Eigen::Ref<const Eigen::Matrix<S, Eigen::Dynamic, Eigen::Dynamic>>>::Type&;
 template <class S>
-using MatrixOut = typename detail::Identity<
-    Eigen::Ref<Eigen::Matrix<S, Eigen::Dynamic, Eigen::Dynamic>>>::Type;
+using MatrixOut =
+    typename detail::Identity<Eigen::Ref<Eigen::Matrix<S, Eigen::Dynamic, Eigen::Dynamic>>>::Type;
 
 inline void sincos(double x, double& s, double& c) noexcept { ::sincos(x, &s, &c); }
 inline void sincos(float x, float& s, float& c) noexcept { ::sincosf(x, &s, &c); }

@@ -23,7 +23,7 @@ class View {
       : View(x.data(), static_cast<Eigen::Index>(x.size())) {}
   template <int options>
   View(Eigen::Matrix<double, Eigen::Dynamic, 1, options>&&) = delete;  // would dangle
-  View(std::vector<double>&&) = delete;  // would dangle
+  View(std::vector<double>&&) = delete;                                // would dangle
 
   [[nodiscard]] bool absent() const noexcept { return size_ == 0; }
   [[nodiscard]] Eigen::Index size() const noexcept { return size_; }

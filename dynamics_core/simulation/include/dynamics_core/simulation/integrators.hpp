@@ -185,9 +185,8 @@ inline constexpr std::array<Integrator, 3> all_integrators = {
 }
 
 /// a = acceleration(t, q, v). Anything but Status::ok ends the simulation.
-using Acceleration = std::function<Status(double t, VectorIn<double> q,
-                                          VectorIn<double> v,
-                                          VectorOut<double> a)>;
+using Acceleration =
+    std::function<Status(double t, VectorIn<double> q, VectorIn<double> v, VectorOut<double> a)>;
 
 struct State {
   double t = 0.0;
