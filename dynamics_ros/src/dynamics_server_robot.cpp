@@ -11,6 +11,7 @@ namespace realtime_dynamics {
 using dynamics_core::Batch;
 using dynamics_core::BatchQuery;
 using dynamics_core::JointStates;
+using dynamics_core::VectorX;
 
 namespace {
 

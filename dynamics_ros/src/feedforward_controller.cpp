@@ -21,6 +21,7 @@ using controller_interface::interface_configuration_type;
 using controller_interface::InterfaceConfiguration;
 using controller_interface::return_type;
 using dynamics_core::checked_payload;
+using dynamics_core::VectorX;
 using dynamics_core::control::all_events;
 using dynamics_core::control::Command;
 using dynamics_core::control::ControllerState;

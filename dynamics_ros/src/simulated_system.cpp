@@ -23,9 +23,9 @@ using dynamics_core::MimicInfo;
 using dynamics_core::Model;
 using dynamics_core::Status;
 using dynamics_core::simulation::Drive;
-using VectorXd = VectorX<double>;
 using hardware_interface::ComponentInfo;
 using hardware_interface::InterfaceInfo;
+using VectorXd = dynamics_core::VectorX<double>;
 
 namespace {
 
