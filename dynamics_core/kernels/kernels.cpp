@@ -3,13 +3,6 @@
 /// RD_INSTRUCTION_SET its own.
 #include "kernels.hpp"
 
-namespace dynamics_core {
-
-RD_FAMILIES(, double)
-RD_FAMILIES(, float)
-
-}  // namespace dynamics_core
-
 const dynamics_core::Kernels* RD_KERNELS() noexcept {
   static const dynamics_core::Kernels kernels = dynamics_core::kernels_here(RD_INSTRUCTION_SET);
   return &kernels;

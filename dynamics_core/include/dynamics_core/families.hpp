@@ -77,8 +77,10 @@ struct Families {
   keyword template class Regressor<S>;        \
   keyword template class Derivatives<S>;
 // NOLINTEND(bugprone-macro-parentheses)
+#ifndef RD_KERNELS  // a library of kernels has its own
 RD_FAMILIES(extern, double)
 RD_FAMILIES(extern, float)
+#endif
 
 // --- Who provides what ---------------------------------------------------------------------------
 
