@@ -190,7 +190,7 @@ class Compiler {
       const JointType type = joint(joint_index_.at(name)).type;
       if (!std::isfinite(value))
         fail("joint '" + name + "'", "locked at a position that is not finite", "give a number");
-      if (type == JointType::planar || type == JointType::floating)
+      if (!has_one_coordinate(type))
         fail("joint '" + name + "'", "has several coordinates and cannot be locked at one value",
              "leave it free");
     }
@@ -223,7 +223,7 @@ class Compiler {
         locked_[j.name] = lock->second;
       } else if (options_.joints && std::find(options_.joints->begin(), options_.joints->end(),
                                               j.name) == options_.joints->end()) {
-        if (j.type == JointType::planar || j.type == JointType::floating)
+        if (!has_one_coordinate(j.type))
           fail("joint '" + j.name + "'", "has several coordinates and cannot be locked",
                "add it to the joints that move");
         locked_[j.name] = 0.0;

@@ -46,6 +46,12 @@ using text::trimmed;
   return places;
 }
 
+[[nodiscard]] std::vector<std::string> method_names() {
+  std::vector<std::string> names;
+  for (const Method method : all_methods) names.emplace_back(to_string(method));
+  return names;
+}
+
 [[nodiscard]] bool is_number(const std::string& cell) {
   return cell == "-" || cell.find_first_not_of("0123456789.+-e") == std::string::npos;
 }
@@ -158,10 +164,12 @@ std::optional<Method> parse_method(const std::string& name) {
   if (name.empty()) return std::nullopt;
   const std::optional<Method> method = find_method(name);
   if (method) return method;
-  std::vector<std::string> known;
-  known.reserve(all_methods.size());
-  for (const Method m : all_methods) known.emplace_back(to_string(m));
-  throw UsageError("--method: unknown method '" + name + "'; known are " + text::joined(known));
+  throw UsageError("--method: unknown method '" + name + "'; known are " +
+                   text::joined(method_names()));
+}
+
+std::string method_help() {
+  return "Family of algorithms, for what it provides:\n" + text::alternatives(method_names());
 }
 
 std::string read_text_file(const std::string& path) {

@@ -76,9 +76,8 @@ struct LinkPayload {
 
 /// The family of algorithms of that name, the default one for an empty name. Throws UsageError.
 [[nodiscard]] std::optional<Method> parse_method(const std::string& name);
-inline constexpr const char* method_help =
-    "Family of algorithms, for what it provides:\nnewton_euler, denoc, gibbs_appell,\n"
-    "articulated_body, udut or cholesky";
+/// What --method says of itself.
+[[nodiscard]] std::string method_help();
 
 /// Finite numbers only. `what` names the option in the message.
 [[nodiscard]] double parse_number(const std::string& text, const std::string& what);

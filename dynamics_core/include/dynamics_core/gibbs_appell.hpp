@@ -44,7 +44,6 @@ struct Link {
   Vec3<S> s;                  ///< from the tree's first origin to this one
   int axes;                   ///< where the axes of the path to this body begin in path_axes
   int depth;                  ///< bodies on the path, itself not counted
-  int first;                  ///< the coordinate of the path's first body
   int blocks;                 ///< of four axes, its own included
   bool heavy;                 ///< the subtree's composite has a mass
 };
@@ -514,7 +513,6 @@ void GibbsAppell<S>::size_paths() {
     Link& l = link_[i];
     const int parent = body[i].parent;
     l.depth = parent < 0 ? 0 : link_[static_cast<std::size_t>(parent)].depth + 1;
-    l.first = parent < 0 ? body[i].dof : link_[static_cast<std::size_t>(parent)].first;
     l.blocks = l.depth / 4 + 1;
     l.axes = size;
     size += 24 * l.blocks;
@@ -715,15 +713,13 @@ void GibbsAppell<S>::hessian(MatrixOut<S>& M) noexcept {
   }
 }
 
-/// What M is worth beside its diagonal. The products with s, the way from the tree's first origin,
-/// are part of all elements of a body's row but the diagonal one; so one of them tells.
+/// What M is worth. The diagonal does not tell all here: products with s, the way from the tree's
+/// first origin, are part of every element that joins a body with those before it. Of a chain those
+/// with the first body tell.
 template <class S>
 StatusOf<S> GibbsAppell<S>::worth(const MatrixOut<S>& M) const noexcept {
-  const S zero(0);
-  S sum(0);
-  const Body<S>* body = tree_->bodies();
-  for (int i = 0; i < tree_->nb(); ++i) sum += M(link_.data()[i].first, body[i].dof) * zero;
-  return finite_status<S>(sum);
+  if (tree_->has_mimic() || !tree_->dense_mass_matrix()) return result_status<S>(M);
+  return merged(diagonal_status<S>(M), result_status<S>(M.leftCols(1)));
 }
 
 // --- The functions of the family -----------------------------------------------------------------
@@ -767,7 +763,7 @@ StatusOf<S> GibbsAppell<S>::mass_matrix(VectorIn<S> q, MatrixOut<S> M) noexcept 
   if (failed(status)) return status;
   refresh();
   hessian(M);
-  return merged(status, merged(diagonal_status<S>(M), worth(M)));
+  return merged(status, worth(M));
 }
 
 template <class S>

@@ -98,7 +98,7 @@ StatusOf<S> Regressor<S>::parameters(VectorOut<S> pi) const noexcept {
     const RigidInertia<S>& I = tree_->bodies()[i].inertia;
     pi.template segment<10>(at) << I.m, I.h, I.I.xx, I.I.xy, I.I.xz, I.I.yy, I.I.yz, I.I.zz;
   }
-  return Status::ok;
+  return result_status<S>(pi);
 }
 
 template <class S>

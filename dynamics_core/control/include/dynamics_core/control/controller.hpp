@@ -71,7 +71,7 @@ class Controller {
   /// Effort 0 from the next update() on. A fault stays a fault.
   ControllerState deactivate() noexcept;
   /// The only way out of a fault, and the only thing that clears the counts. Leaves the controller
-  /// inactive; gains, gravity and loads stay as they were set.
+  /// inactive; gains, gravity and payloads stay as they were set.
   void reset() noexcept;
   /// One cycle, dt seconds after the last one. What comes out is command().
   [[nodiscard]] ControllerState update(const Measurement& measurement, const Reference& reference,
@@ -85,8 +85,8 @@ class Controller {
   [[nodiscard]] Status set_gravity(const Eigen::Vector3d& gravity) noexcept;
   /// Status::out_of_range for a gain that is negative, NaN, or i in a law without integral.
   [[nodiscard]] Status set_gains(Eigen::Index joint, const Gains& gains) noexcept;
-  /// The load of a link (index into Model::links) changes within `transition` seconds, or at once
-  /// while the controller is not active. Mass zero takes it off.
+  /// The payload of a link (index into Model::links) changes within `transition` seconds, or at
+  /// once while the controller is not active. Mass zero takes it off.
   [[nodiscard]] Status set_payload(int link, const Payload<double>& payload,
                                    double transition) noexcept;
 

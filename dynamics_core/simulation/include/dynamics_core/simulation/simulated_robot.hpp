@@ -86,8 +86,8 @@ class SimulatedRobot {
   SimulatedRobot(const SimulatedRobot&) = delete;
   SimulatedRobot& operator=(const SimulatedRobot&) = delete;
 
-  /// A load on a link (index into Model::links), in place of the one it carries; at once or, as the
-  /// robot moves on, within so many seconds.
+  /// A payload on a link (index into Model::links), in place of the one it carries; at once or, as
+  /// the robot moves on, within so many seconds.
   [[nodiscard]] Status set_payload(int link, const Payload<double>& payload,
                                    double transition_time = 0.0) noexcept {
     const Status s = loads_.start(link, payload, transition_time);
