@@ -214,15 +214,14 @@ template <class S>
 }
 /// The same with several y at once, an S or a block of them in each of six rows.
 template <class S, class B>
-[[nodiscard]] RD_INLINE B dot(const S* x, const S* y, int row_length) noexcept {
-  B sum, part;
+RD_INLINE void dot(const S* x, const S* y, int row_length, B& sum) noexcept {
+  B part;
   load<S>(y, part);
   sum = x[0] * part;
   for (int k = 1; k < 6; ++k) {
     load<S>(y + k * row_length, part);
     sum += x[k] * part;
   }
-  return sum;
 }
 
 /// Does the joint turn without rotor inertia and without sliding, so that eliminating it leaves a
@@ -353,7 +352,8 @@ RD_INLINE void Udut<S>::join_cousins(int i, int j, int first, S* column) noexcep
   }
   S* row = row_.data();
   for (int k = first; k < r.end; k += block_width<S>) {
-    Block<S> sum = udut::dot<S, Block<S>>(a, eta + k, row_length_);
+    Block<S> sum;
+    udut::dot<S>(a, eta + k, row_length_, sum);
     store<S>(sum, row + k);
   }
   std::copy(row + first, row + r.end, column + first);
@@ -364,13 +364,14 @@ template <class S>
 template <class B>
 RD_INLINE void Udut<S>::join_below(const Response& r, int k) noexcept {
   S* eta = eta_.data() + k;
-  const B x = -udut::dot<S, B>(r.rho, eta, row_length_);
-  const B tau = -udut::dot<S, B>(r.h, eta, row_length_);
-  store<S>(x, row_.data() + k);
+  B x, tau;
+  udut::dot<S>(r.rho, eta, row_length_, x);
+  udut::dot<S>(r.h, eta, row_length_, tau);
+  store<S>(B(-x), row_.data() + k);
   for (int m = 0; m < 6; ++m) {
     B e;
     load<S>(eta + m * row_length_, e);
-    e += r.psi[m] * tau;
+    e -= r.psi[m] * tau;
     store<S>(e, eta + m * row_length_);
   }
 }
