@@ -5,10 +5,11 @@
 /// memory of its own, and the forward dynamics through it (Mata et al. 2002, Table 3, last rows).
 /// A may be indefinite; only a vanishing pivot is refused. The elimination goes from the last
 /// coordinate to the first, so that the zeros of a tree's mass matrix stay zeros (Featherstone's
-/// LTDL); no sum runs over them.
+/// LTDL); no sum runs over them, neither for the factors nor for M⁻¹.
 
 #include <cmath>
 
+#include "dynamics_core/blocks.hpp"
 #include "dynamics_core/composite_body.hpp"
 #include "dynamics_core/newton_euler.hpp"
 
@@ -16,60 +17,50 @@ namespace dynamics_core {
 
 namespace cholesky {
 
-/// Which coordinates a coordinate is coupled to: its parent, the parent's parent, and so on.
-struct Dense {
-  int operator[](int i) const noexcept { return i - 1; }
-};
-struct ByTree {
-  const int* parent;
-  int operator[](int i) const noexcept { return parent[i]; }
-};
-
 /// A symmetric matrix by its upper triangle; column k holds row k of L.
-template <class S, class Parents>
+template <class S>
 struct View {
   S* data;
   Eigen::Index stride;
   int n;
-  Parents parent;
 
-  View(MatrixOut<S>& A, Parents parents) noexcept
-      : data(A.data()), stride(A.outerStride()), n(static_cast<int>(A.rows())), parent(parents) {}
+  explicit View(MatrixOut<S>& A) noexcept
+      : data(A.data()), stride(A.outerStride()), n(static_cast<int>(A.rows())) {}
   [[nodiscard]] S* column(int k) const noexcept { return data + k * stride; }
 };
 
 /// Takes coordinate k out of the matrix: A_ij −= L_ki A_kj, then stores L_k and 1/D_k.
-template <class S, class Parents>
-void eliminate(const View<S, Parents>& A, int k) noexcept {
+template <class S>
+void eliminate(const View<S>& A, int k) noexcept {
   S* __restrict ck = A.column(k);
   const S inv_D = S(1) / ck[k];
   ck[k] = inv_D;
-  for (int i = A.parent[k]; i >= 0; i = A.parent[i]) {
+  for (int i = k - 1; i >= 0; --i) {
     S* __restrict ci = A.column(i);
     const S l = ck[i] * inv_D;
-    for (int j = i; j >= 0; j = A.parent[j]) ci[j] -= l * ck[j];
+    for (int j = i; j >= 0; --j) ci[j] -= l * ck[j];
     ck[i] = l;
   }
 }
 
-template <class S, class Parents>
-void solve(const View<S, Parents>& A, S* __restrict x) noexcept {
+template <class S>
+void solve(const View<S>& A, S* __restrict x) noexcept {
   for (int k = A.n - 1; k >= 0; --k) {
     const S* ck = A.column(k);
     const S xk = x[k];
-    for (int i = A.parent[k]; i >= 0; i = A.parent[i]) x[i] -= ck[i] * xk;
+    for (int i = k - 1; i >= 0; --i) x[i] -= ck[i] * xk;
   }
   for (int k = 0; k < A.n; ++k) {
     const S* ck = A.column(k);
     S xk = x[k] * ck[k];
-    for (int i = A.parent[k]; i >= 0; i = A.parent[i]) xk -= ck[i] * x[i];
+    for (int i = k - 1; i >= 0; --i) xk -= ck[i] * x[i];
     x[k] = xk;
   }
 }
 
 /// The size of the terms that make up the diagonal element k, D_k + Σ L_ik² D_i, without signs.
 template <class S>
-[[nodiscard]] S diagonal_scale(const View<S, Dense>& A, int k) noexcept {
+[[nodiscard]] S diagonal_scale(const View<S>& A, int k) noexcept {
   using std::abs;
   S scale = abs(A.column(k)[k]);
   for (int i = k + 1; i < A.n; ++i) {
@@ -84,7 +75,7 @@ template <class S>
 template <class S>
 [[nodiscard]] StatusOf<S> factorize(MatrixOut<S> A) noexcept {
   if (A.rows() != A.cols()) return Status::wrong_size;
-  const View<S, Dense> view(A, {});
+  const View<S> view(A);
   StatusOf<S> status = Status::ok;
   for (int k = view.n - 1; k >= 0; --k) {
     if (!keep_pivot<S>(view.column(k)[k], diagonal_scale<S>(view, k), status)) return status;
@@ -97,23 +88,28 @@ template <class S>
 template <class S>
 [[nodiscard]] StatusOf<S> solve(MatrixOut<S> A, VectorOut<S> x) noexcept {
   if (A.rows() != A.cols() || x.size() != A.rows()) return Status::wrong_size;
-  solve(View<S, Dense>(A, {}), x.data());
+  solve(View<S>(A), x.data());
   return Status::ok;
 }
 
 }  // namespace cholesky
 
-/// A mass matrix, factorized in place in the order of the tree.
+/// A mass matrix and its factors M = Lᵀ D L in the order of the tree. Of each coordinate's row only
+/// what its ancestors by Tree::dof_parents have a part in is kept, one after the other from the
+/// root on, so that the row of an ancestor begins as its descendants' rows do.
 template <class S>
 class MassMatrixFactors {
  public:
   /// The tree has to outlive this.
-  explicit MassMatrixFactors(const Tree<S>& tree)
-      : tree_(&tree), M_(MatrixX<S>::Zero(tree.nv(), tree.nv())) {}
+  explicit MassMatrixFactors(const Tree<S>& tree);
 
   /// Where the mass matrix is to be put before factorize(). Its upper triangle suffices.
   [[nodiscard]] MatrixX<S>& matrix() noexcept { return M_; }
   [[nodiscard]] const MatrixX<S>& matrix() const noexcept { return M_; }
+  /// Where row k is to be put before factorize_rows(): M(k, i) of the ancestors i, k itself the last.
+  [[nodiscard]] S* row(int k) noexcept {
+    return rows_.data() + start_[static_cast<std::size_t>(k)];
+  }
 
   /// Takes a coordinate out: it will not accelerate, whatever the others do.
   void hold(int dof) noexcept {
@@ -122,27 +118,147 @@ class MassMatrixFactors {
     M_(dof, dof) = S(1) + tree_->dof_scales()[dof];
   }
   /// Pivots are judged as in the O(n) methods.
-  [[nodiscard]] StatusOf<S> factorize() noexcept {
-    const auto A = view();
-    StatusOf<S> status = Status::ok;
-    for (int k = A.n - 1; k >= 0; --k) {
-      if (!keep_pivot<S>(A.column(k)[k], tree_->dof_scales()[k], status)) return status;
-      cholesky::eliminate(A, k);
-    }
-    return status;
-  }
+  [[nodiscard]] StatusOf<S> factorize() noexcept;
+  [[nodiscard]] StatusOf<S> factorize_rows() noexcept;
   /// x ← M⁻¹ x, nv entries, with the last factors.
-  void solve(S* x) noexcept { cholesky::solve(view(), x); }
+  void solve(S* x) const noexcept;
+  /// M⁻¹, both triangles, with the last factors.
+  void inverse(MatrixOut<S> M_inv) noexcept;
 
  private:
-  [[nodiscard]] cholesky::View<S, cholesky::ByTree> view() noexcept {
-    MatrixOut<S> M(M_);
-    return cholesky::View<S, cholesky::ByTree>(M, cholesky::ByTree{tree_->dof_parents()});
+  [[nodiscard]] const S* row(int k) const noexcept {
+    return rows_.data() + start_[static_cast<std::size_t>(k)];
   }
+  [[nodiscard]] S* inverse_row(int k) noexcept {
+    return W_rows_.data() + start_[static_cast<std::size_t>(k)];
+  }
+  void eliminate(int k) noexcept;
+  void invert_row(int k) noexcept;
+  void inverse_column(int k) noexcept;
 
   const Tree<S>* tree_;
-  MatrixX<S> M_;  ///< nv × nv
+  const int* parent_;       ///< Tree::dof_parents
+  std::vector<int> start_;  ///< by coordinate: where its row begins
+  std::vector<int> depth_;  ///< how many ancestors it has
+  std::vector<int> end_;    ///< one after its last descendant
+  MatrixX<S> M_;            ///< nv × nv
+  std::vector<S> rows_;     ///< L, and 1/D at each row's end; each row in whole blocks
+  std::vector<S> W_rows_;   ///< L⁻¹ in the same form, less the ones on the diagonal
+  MatrixX<S> W_;            ///< L⁻¹ with room for a block below; zero but for descendants
+  std::vector<S> column_;   ///< of M⁻¹, with the same room
 };
+
+template <class S>
+MassMatrixFactors<S>::MassMatrixFactors(const Tree<S>& tree)
+    : tree_(&tree), parent_(tree.dof_parents()), M_(MatrixX<S>::Zero(tree.nv(), tree.nv())) {
+  const int n = tree.nv();
+  int size = 0;
+  for (int k = 0; k < n; ++k) {
+    const auto i = static_cast<std::size_t>(k);
+    depth_.push_back(parent_[k] < 0 ? 0 : depth_[static_cast<std::size_t>(parent_[k])] + 1);
+    start_.push_back(size);
+    end_.push_back(k + 1);
+    for (int j = parent_[k]; j >= 0; j = parent_[j]) end_[static_cast<std::size_t>(j)] = k + 1;
+    size += blocks_for<S>(depth_[i] + 1) * block_width<S>;
+  }
+  rows_.assign(static_cast<std::size_t>(size), S(0));
+  W_rows_.assign(static_cast<std::size_t>(size), S(0));
+  W_.setZero(n + block_width<S>, n);
+  column_.assign(static_cast<std::size_t>(n + block_width<S>), S(0));
+}
+
+/// Takes coordinate k out of the matrix: A_ij −= L_ki A_kj, then stores L_k and 1/D_k.
+template <class S>
+RD_INLINE void MassMatrixFactors<S>::eliminate(int k) noexcept {
+  S* rk = row(k);
+  int depth = depth_[static_cast<std::size_t>(k)];
+  const S inv_D = S(1) / rk[depth];
+  rk[depth] = inv_D;
+  for (int i = parent_[k]; i >= 0; i = parent_[i]) {
+    const S l = rk[--depth] * inv_D;
+    subtract_multiple<S>(l, rk, depth + 1, row(i));
+    rk[depth] = l;
+  }
+}
+
+template <class S>
+StatusOf<S> MassMatrixFactors<S>::factorize_rows() noexcept {
+  StatusOf<S> status = Status::ok;
+  for (int k = tree_->nv() - 1; k >= 0; --k) {
+    S& pivot = row(k)[depth_[static_cast<std::size_t>(k)]];
+    if (!keep_pivot<S>(pivot, tree_->dof_scales()[k], status)) return status;
+    eliminate(k);
+  }
+  return status;
+}
+
+template <class S>
+StatusOf<S> MassMatrixFactors<S>::factorize() noexcept {
+  for (int k = 0; k < tree_->nv(); ++k) {
+    const S* column = M_.data() + k * M_.outerStride();
+    int depth = depth_[static_cast<std::size_t>(k)];
+    for (int i = k; i >= 0; i = parent_[i]) row(k)[depth--] = column[i];
+  }
+  return factorize_rows();
+}
+
+template <class S>
+void MassMatrixFactors<S>::solve(S* x) const noexcept {
+  const int n = tree_->nv();
+  for (int k = n - 1; k >= 0; --k) {
+    const S* l = row(k) + depth_[static_cast<std::size_t>(k)];
+    for (int i = parent_[k]; i >= 0; i = parent_[i]) x[i] -= *--l * x[k];
+  }
+  for (int k = 0; k < n; ++k) {
+    const S* l = row(k) + depth_[static_cast<std::size_t>(k)];
+    S xk = x[k] * *l;
+    for (int i = parent_[k]; i >= 0; i = parent_[i]) xk -= *--l * x[i];
+    x[k] = xk;
+  }
+}
+
+/// Row k of W = L⁻¹, from L W = 1: W_k = e_k − Σ L_ki W_i over its ancestors i; and into W's columns.
+template <class S>
+RD_INLINE void MassMatrixFactors<S>::invert_row(int k) noexcept {
+  const S* l = row(k);
+  S* w = inverse_row(k);
+  int depth = depth_[static_cast<std::size_t>(k)];
+  for (int j = 0; j <= depth; ++j) w[j] = S(0);
+  S* column = W_.data() + k;
+  const Eigen::Index stride = W_.outerStride();
+  w[depth] = S(1);
+  column[k * stride] = S(1);
+  for (int i = parent_[k]; i >= 0; i = parent_[i]) {
+    --depth;
+    subtract_multiple<S>(l[depth], inverse_row(i), depth + 1, w);
+    column[i * stride] = w[depth];
+  }
+}
+
+/// Column k of M⁻¹ = W D⁻¹ Wᵀ from the diagonal down: Σ W_ka/D_a W_a over k's ancestors a and k
+/// itself, whose columns W_a begin at a and end with a's last descendant.
+template <class S>
+RD_INLINE void MassMatrixFactors<S>::inverse_column(int k) noexcept {
+  const S* w = inverse_row(k);
+  int depth = depth_[static_cast<std::size_t>(k)];
+  for (int a = k; a >= 0; a = parent_[a], --depth) {
+    const S* inv_D = row(a) + depth;
+    subtract_multiple<S>(S(-w[depth] * *inv_D), W_.data() + a * W_.outerStride() + k,
+                         end_[static_cast<std::size_t>(a)] - k, column_.data() + k);
+  }
+}
+
+template <class S>
+void MassMatrixFactors<S>::inverse(MatrixOut<S> M_inv) noexcept {
+  const int n = tree_->nv();
+  for (int k = 0; k < n; ++k) invert_row(k);
+  for (int k = 0; k < n; ++k) {
+    std::fill(column_.begin() + k, column_.end(), S(0));
+    inverse_column(k);
+    std::copy(column_.begin() + k, column_.begin() + n, M_inv.data() + k * M_inv.outerStride() + k);
+  }
+  mirror_lower<S>(M_inv);
+}
 
 template <class S>
 class Cholesky {
@@ -215,8 +331,7 @@ StatusOf<S> Cholesky<S>::inverse_mass_matrix(VectorIn<S> q, MatrixOut<S> inverse
   composite_body_.mass_matrix_here(factors_.matrix());
   status = merged(status, factors_.factorize());
   if (failed(status)) return status;
-  inverse.setIdentity();
-  for (int k = 0; k < tree_->nv(); ++k) factors_.solve(inverse.data() + k * inverse.outerStride());
+  factors_.inverse(inverse);
   return merged(status, result_status<S>(inverse));
 }
 

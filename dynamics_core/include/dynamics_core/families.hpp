@@ -135,8 +135,8 @@ struct Dynamics<S>::Choice {
   /// bodies; then the inverses go through M.
   explicit Choice(const Tree<S>& tree) noexcept {
     take_gibbs_appell_efforts();
-    gravity = &call<&F::newton_euler, &NewtonEuler<S>::gravity, In, Out&>;
-    mass_matrix = in_matrix<&F::composite_body, &CompositeBody<S>::mass_matrix>();
+    gravity = &call<&F::gibbs_appell, &GibbsAppell<S>::gravity, In, Out&>;
+    mass_matrix = in_matrix<&F::gibbs_appell, &GibbsAppell<S>::mass_matrix>();
     coriolis = in_in_matrix<&F::denoc, &Denoc<S>::coriolis>();
     coriolis_christoffel = in_in_matrix<&F::denoc, &Denoc<S>::coriolis_christoffel>();
     inverse_dynamics_derivatives =

@@ -14,6 +14,7 @@
 
 #include <vector>
 
+#include "dynamics_core/blocks.hpp"
 #include "dynamics_core/cholesky.hpp"
 #include "dynamics_core/joint_space.hpp"
 #include "dynamics_core/tree.hpp"
@@ -44,7 +45,6 @@ struct Link {
   Vec3<S> s;                  ///< from the tree's first origin to this one
   int axes;                   ///< where the axes of the path to this body begin in path_axes
   int depth;                  ///< bodies on the path, itself not counted
-  int blocks;                 ///< of four axes, its own included
   bool heavy;                 ///< the subtree's composite has a mass
 };
 
@@ -64,8 +64,13 @@ class GibbsAppell {
   /// C(q, v) v, without external forces.
   [[nodiscard]] StatusOf<S> velocity_effort(VectorIn<S> q, VectorIn<S> v,
                                             VectorOut<S> tau) noexcept;
+  /// g(q). At rest no force needs to travel: the first moment of each subtree does, and τ is that of
+  /// its own force in the field, z · (h × a) about a turning joint, m a·z along a sliding one.
+  [[nodiscard]] StatusOf<S> gravity(VectorIn<S> q, VectorOut<S> tau) noexcept;
   /// M(q), nv × nv, both triangles.
   [[nodiscard]] StatusOf<S> mass_matrix(VectorIn<S> q, MatrixOut<S> M) noexcept;
+  /// M⁻¹(q), nv × nv, both triangles, by the factors of M.
+  [[nodiscard]] StatusOf<S> inverse_mass_matrix(VectorIn<S> q, MatrixOut<S> M_inv) noexcept;
   /// a = M⁻¹(τ + Σ Jᵀ f_ext − C v − g), with the mass matrix and the bias of this family (Table 3).
   [[nodiscard]] StatusOf<S> forward_dynamics(VectorIn<S> q, VectorIn<S> v, VectorIn<S> tau,
                                              VectorOut<S> a) noexcept;
@@ -102,15 +107,19 @@ class GibbsAppell {
   void subtract_external_forces() noexcept;
   template <bool with_acceleration>
   void backward(VectorIn<S> a, VectorOut<S>& tau) noexcept;
-  void scatter(int i, const S& diagonal, const S* row, MatrixOut<S>& M) const noexcept;
-  void hessian(MatrixOut<S>& M) noexcept;
+  void composites() noexcept;
+  template <class Put>
+  void hessian(Put&& put) noexcept;
+  void scatter(int i, const S* row, MatrixOut<S>& M) const noexcept;
+  void hessian_matrix(MatrixOut<S>& M) noexcept;
+  [[nodiscard]] StatusOf<S> factorized_hessian() noexcept;
   [[nodiscard]] StatusOf<S> worth(const MatrixOut<S>& M) const noexcept;
 
   Tree<S>* tree_;
   unsigned revision_ = 0;
   std::vector<Link> link_;
-  std::vector<S> path_axes_;  ///< ∂ω̇/∂q̈ and ∂s̈/∂q̈, in blocks of six rows by four joints
-  VectorX<S> path_row_;       ///< one row of M, by the bodies of a path
+  std::vector<S> path_axes_;  ///< ∂ω̇/∂q̈ and ∂s̈/∂q̈ of paths: six rows of a block, block after block
+  VectorX<S> path_row_;  ///< one row of M, by the bodies of a path, in whole blocks
   MassMatrixFactors<S> factors_;
   VectorX<S> bias_;  ///< nv
 };
@@ -371,122 +380,144 @@ void add_to_parent(const Transform<S>& X, bool heavy, const EulerInertia<S>& A,
   parent.J += J;
 }
 
+/// ∂ω̇/∂q̈ and ∂s̈/∂q̈ of a block of joints.
 template <class S>
-using Lanes = Eigen::Array<S, 4, 1>;
+struct Axes {
+  static constexpr int size = 6 * block_width<S>;
+  Block<S> w[3], s[3];
 
-/// Three rows of four axes, from the parent's frame to the body's (§4.2, step 3).
-template <bool branch, class S>
-RD_INLINE void turn_rows(const Transform<S>& X, const S* from, S* to) noexcept {
-  using From = Eigen::Map<const Lanes<S>>;
-  using To = Eigen::Map<Lanes<S>>;
-  Lanes<S> x = From(from);
-  Lanes<S> y = From(from + 4);
-  const Lanes<S> z = From(from + 8);
-  if constexpr (branch) {
-    const Lanes<S> t = X.cg * x + X.sg * y;
-    y = X.cg * y - X.sg * x;
-    x = t;
+  RD_INLINE void load_from(const S* from) noexcept {
+    for (int r = 0; r < 3; ++r) load<S>(from + r * block_width<S>, w[r]);
+    for (int r = 0; r < 3; ++r) load<S>(from + (3 + r) * block_width<S>, s[r]);
   }
-  const Lanes<S> u = X.ca * y + X.sa * z;
-  const Lanes<S> v = X.c * x + X.s * u;
-  const Lanes<S> w = X.c * u - X.s * x;
-  To{to} = v;
-  To{to + 4} = w;
-  To{to + 8} = X.ca * z - X.sa * y;
-}
+  RD_INLINE void store_to(S* to) const noexcept {
+    for (int r = 0; r < 3; ++r) store<S>(w[r], to + r * block_width<S>);
+    for (int r = 0; r < 3; ++r) store<S>(s[r], to + (3 + r) * block_width<S>);
+  }
+};
+
+/// Rᵀ u of three rows (§4.2, step 3).
 template <bool branch, class S>
-RD_INLINE void turn_axes(const Transform<S>& X, const S* from, int blocks, S* to) noexcept {
-  for (int k = 0; k < blocks; ++k, from += 24, to += 24) {
-    turn_rows<branch, S>(X, from, to);
-    turn_rows<branch, S>(X, from + 12, to + 12);
+RD_INLINE void turn_rows(const Transform<S>& X, Block<S>* u) noexcept {
+  if constexpr (branch) {
+    const Block<S> t = X.cg * u[0] + X.sg * u[1];
+    u[1] = X.cg * u[1] - X.sg * u[0];
+    u[0] = t;
+  }
+  const Block<S> t = X.ca * u[1] + X.sa * u[2];
+  u[2] = X.ca * u[2] - X.sa * u[1];
+  u[1] = X.c * t - X.s * u[0];
+  u[0] = X.c * u[0] + X.s * t;
+}
+
+/// Rᵀ s of the first origin, and what is fixed in the parent (§4.2, step 2).
+template <class S>
+[[nodiscard]] RD_INLINE Vec3<S> from_first_origin(const Transform<S>& X,
+                                                  const Vec3<S>& parent) noexcept {
+  Vec3<S> s;
+  if (X.branch)
+    s = X.to_child(Vec3<S>(parent + rotate_z(X.cg, X.sg, Vec3<S>(X.a, X.e, X.b))));
+  else
+    s = turn<false, S>(X, parent[0] + X.a, parent[1], parent[2]);
+  s[2] += X.d;
+  return s;
+}
+
+/// The force that gives the composite a unit acceleration along the body's axis, ψ z and φ~ z
+/// (Eq. 22) for a revolute joint, φ~ᵀ z and m z for a slide; n about the tree's first origin. Where
+/// f_z is always zero no product is made with it.
+template <class S>
+struct PathForce {
+  S nx, ny, nz, fx, fy, fz;
+  bool along_z;
+};
+template <class S>
+[[nodiscard]] RD_INLINE PathForce<S> path_force(const Body<S>& b, const Link<S>& l) noexcept {
+  const EulerInertia<S>& A = l.composite;
+  const Vec3<S>& s = l.s;
+  const S hx = A.h[0];
+  const S hy = A.h[1];
+  const S zero(0);
+  switch (b.kind) {
+    case JointKind::revolute:
+    case JointKind::floating_first:
+    case JointKind::floating_angular:  // f = (−h_y, h_x, 0)
+      return {-A.J.xz - s[2] * hx,
+              -A.J.yz - s[2] * hy,
+              A.J.xx + A.J.yy + s[0] * hx + s[1] * hy,
+              -hy,
+              hx,
+              zero,
+              false};
+    case JointKind::prismatic:
+    case JointKind::floating_linear:  // f = (0, 0, m)
+      return {hy + s[1] * A.m, -hx - s[0] * A.m, zero, zero, zero, A.m, true};
+    case JointKind::helical: {  // f = (−h_y, h_x, p m)
+      const S fz = b.pitch * A.m;
+      return {b.pitch * hy - A.J.xz - s[2] * hx + s[1] * fz,
+              -b.pitch * hx - A.J.yz - s[2] * hy - s[0] * fz,
+              A.J.xx + A.J.yy + s[0] * hx + s[1] * hy,
+              -hy,
+              hx,
+              fz,
+              true};
+    }
+  }
+  RD_UNREACHABLE();
+}
+
+/// D_jj (§4.2, step 7).
+template <class S>
+[[nodiscard]] RD_INLINE S own_product(const Body<S>& b, const EulerInertia<S>& A) noexcept {
+  switch (b.kind) {
+    case JointKind::revolute:
+    case JointKind::floating_first:
+    case JointKind::floating_angular: return A.J.xx + A.J.yy;
+    case JointKind::prismatic:
+    case JointKind::floating_linear: return A.m;
+    case JointKind::helical: return A.J.xx + A.J.yy + b.pitch * (b.pitch * A.m);
+  }
+  RD_UNREACHABLE();
+}
+
+/// D_jk of a block of joints k (§4.2, step 6).
+template <class S>
+RD_INLINE void multiply(const PathForce<S>& F, const Axes<S>& axes, S* row) noexcept {
+  Block<S> d =
+      F.nx * axes.w[0] + F.ny * axes.w[1] + F.nz * axes.w[2] + F.fx * axes.s[0] + F.fy * axes.s[1];
+  if (F.along_z) d += F.fz * axes.s[2];
+  store<S>(d, row);
+}
+
+/// The axes of all joints on the path, ∂ω̇/∂q̈ and the acceleration ∂s̈/∂q̈ of one and the same point,
+/// the first body's origin, brought from the parent's frame to the body's; and their products with
+/// the body's force. As the point never changes, the axes need only turn on their way to the tips,
+/// where the paper carries one vector s_kj per pair of bodies. `axes` may be `parent`.
+template <bool branch, class S>
+RD_INLINE void turn_and_multiply(const Transform<S>& X, const PathForce<S>& F, int blocks,
+                                 const S* parent, S* axes, S* row) noexcept {
+  const Transform<S> R = X;  // into registers: nothing of it changes meanwhile
+  for (int k = 0; k < blocks; ++k) {
+    Axes<S> a;
+    a.load_from(parent + k * Axes<S>::size);
+    turn_rows<branch, S>(R, a.w);
+    turn_rows<branch, S>(R, a.s);
+    a.store_to(axes + k * Axes<S>::size);
+    multiply<S>(F, a, row + k * block_width<S>);
   }
 }
 
 /// The axis of the body's own joint in its frame: ∂ω̇/∂q̈, and ∂s̈/∂q̈ of the point at −s.
 template <class S>
 RD_INLINE void set_axis(const Body<S>& b, const Vec3<S>& s, S* own) noexcept {
-  const bool turns = dynamics_core::turns(b.kind);
-  const S zero(0);
+  constexpr int row = block_width<S>;
   const Vec3<S> linear = linear_axis<S>(b, Vec3<S>(-s));
-  own[0] = zero;
-  own[4] = zero;
-  own[8] = turns ? S(1) : zero;
-  own[12] = linear[0];
-  own[16] = linear[1];
-  own[20] = linear[2];
-}
-
-/// s (§4.2, step 2) and the axes of all joints on the path: ∂ω̇/∂q̈ and the acceleration ∂s̈/∂q̈ of
-/// one and the same point, the first body's origin. As the point never changes, the axes need only
-/// turn on their way to the tips, where the paper carries one vector s_kj per pair of bodies.
-template <class S>
-RD_INLINE void set_path(const Body<S>& b, const Link<S>* parent, S* axes, Link<S>& l) noexcept {
-  const S zero(0);
-  S* own = axes + l.axes;
-  Vec3<S> s(zero, zero, zero);
-  if (parent != nullptr) {
-    const Transform<S>& X = b.X;
-    const Vec3<S>& ps = parent->s;
-    if (X.branch) {
-      turn_axes<true, S>(X, axes + parent->axes, parent->blocks, own);
-      s = X.to_child(Vec3<S>(ps + rotate_z(X.cg, X.sg, Vec3<S>(X.a, X.e, X.b))));
-    } else {
-      turn_axes<false, S>(X, axes + parent->axes, parent->blocks, own);
-      s = turn<false, S>(X, ps[0] + X.a, ps[1], ps[2]);
-    }
-    s[2] += X.d;
-  }
-  put<S>(s, l.s);
-  own += l.depth / 4 * 24 + l.depth % 4;
-  set_axis<S>(b, s, own);
-}
-
-/// D_jk of the body j and all k on its path, and D_jj (§4.2, steps 6 and 7): the force that gives
-/// the composite a unit acceleration along the body's axis, ψ z and φ~ z (Eq. 22) for a revolute
-/// joint, φ~ᵀ z and m z for a slide, times the axes.
-template <class S>
-[[nodiscard]] RD_INLINE S path_products(const Body<S>& b, const Link<S>& l, const S* axes,
-                                        S* row) noexcept {
-  const EulerInertia<S>& A = l.composite;
-  const Vec3<S>& s = l.s;
-  const S* own = axes + l.axes;
-  const S* end = row + l.depth;
-  const S hx = A.h[0];
-  const S hy = A.h[1];
-  const auto at = [&](int r) { return Eigen::Map<const Lanes<S>>(own + 4 * r); };
-  // The force f that gives the composite a unit acceleration along the joint, and its moment n
-  // about the point that the axes refer to.
-  const auto turn = [&](const S& nx, const S& ny, const S& nz) {
-    for (; row < end; row += 4, own += 24)
-      Eigen::Map<Lanes<S>>{row} = at(0) * nx + at(1) * ny + at(2) * nz + at(4) * hx - at(3) * hy;
-  };
-  const S Izz = A.J.xx + A.J.yy;
-  switch (b.kind) {
-    case JointKind::revolute:
-    case JointKind::floating_first:
-    case JointKind::floating_angular:  // f = (−h_y, h_x, 0)
-      turn(S(-A.J.xz - s[2] * hx), S(-A.J.yz - s[2] * hy), S(Izz + s[0] * hx + s[1] * hy));
-      return Izz;
-    case JointKind::prismatic:
-    case JointKind::floating_linear: {  // f = (0, 0, m)
-      const S nx = hy + s[1] * A.m;
-      const S ny = -hx - s[0] * A.m;
-      for (; row < end; row += 4, own += 24)
-        Eigen::Map<Lanes<S>>{row} = at(0) * nx + at(1) * ny + at(5) * A.m;
-      return A.m;
-    }
-    case JointKind::helical: {  // f = (−h_y, h_x, p m)
-      const S fz = b.pitch * A.m;
-      const S nx = b.pitch * hy - A.J.xz - s[2] * hx + s[1] * fz;
-      const S ny = -b.pitch * hx - A.J.yz - s[2] * hy - s[0] * fz;
-      const S nz = Izz + s[0] * hx + s[1] * hy;
-      for (; row < end; row += 4, own += 24)
-        Eigen::Map<Lanes<S>>{row} =
-            at(0) * nx + at(1) * ny + at(2) * nz + at(4) * hx - at(3) * hy + at(5) * fz;
-      return Izz + b.pitch * fz;
-    }
-  }
-  RD_UNREACHABLE();
+  own[0] = S(0);
+  own[row] = S(0);
+  own[2 * row] = turns(b.kind) ? S(1) : S(0);
+  own[3 * row] = linear[0];
+  own[4 * row] = linear[1];
+  own[5 * row] = linear[2];
 }
 
 }  // namespace gibbs_appell
@@ -504,22 +535,29 @@ GibbsAppell<S>::GibbsAppell(Tree<S>& tree)
   update_inertias();
 }
 
+/// A body's axes take the place of its parent's if no child of the parent comes after it; else they
+/// go to the next level. So what is at work stays in the cache, however long the robot is.
 template <class S>
 void GibbsAppell<S>::size_paths() {
   const Body<S>* body = tree_->bodies();
-  int size = 0;
+  std::vector<int> last_child(link_.size(), -1);
+  for (int i = 0; i < tree_->nb(); ++i)
+    if (body[i].parent >= 0) last_child[static_cast<std::size_t>(body[i].parent)] = i;
+  std::vector<int> level(link_.size());
+  int levels = 0;
   int longest = 0;
   for (std::size_t i = 0; i < link_.size(); ++i) {
-    Link& l = link_[i];
     const int parent = body[i].parent;
-    l.depth = parent < 0 ? 0 : link_[static_cast<std::size_t>(parent)].depth + 1;
-    l.blocks = l.depth / 4 + 1;
-    l.axes = size;
-    size += 24 * l.blocks;
-    longest = std::max(longest, l.blocks);
+    const auto p = static_cast<std::size_t>(parent);
+    link_[i].depth = parent < 0 ? 0 : link_[p].depth + 1;
+    level[i] = parent < 0 ? 0 : level[p] + (last_child[p] == static_cast<int>(i) ? 0 : 1);
+    levels = std::max(levels, level[i] + 1);
+    longest = std::max(longest, blocks_for<S>(link_[i].depth + 1));
   }
-  path_axes_.assign(static_cast<std::size_t>(size), S(0));
-  path_row_ = VectorX<S>::Zero(4 * longest);
+  const int size = longest * gibbs_appell::Axes<S>::size;
+  for (std::size_t i = 0; i < link_.size(); ++i) link_[i].axes = level[i] * size;
+  path_axes_.assign(static_cast<std::size_t>(levels * size), S(0));
+  path_row_ = VectorX<S>::Zero(longest * block_width<S>);
 }
 
 /// Only a revolute body hands all of its mass down.
@@ -661,56 +699,98 @@ void GibbsAppell<S>::backward(VectorIn<S> a, VectorOut<S>& tau) noexcept {
 
 // --- Mass matrix ---------------------------------------------------------------------------------
 
-/// Puts the products of one body into M.
+/// φ and ψ of all subtrees (§4.2, steps 4 and 5), tips to base.
 template <class S>
-RD_INLINE void GibbsAppell<S>::scatter(int i, const S& diagonal, const S* row,
-                                       MatrixOut<S>& M) const noexcept {
+void GibbsAppell<S>::composites() noexcept {
+  Link* link = link_.data();
+  const Body<S>* body = tree_->bodies();
+  const int n = tree_->nb();
+  for (int i = 0; i < n; ++i) link[i].composite = link[i].own;
+  for (int i = n - 1; i >= 0; --i) {
+    const Body<S>& b = body[i];
+    if (b.parent < 0) continue;
+    gibbs_appell::add_to_parent<S>(b.X, link[i].heavy, link[i].composite, link[b.parent].composite);
+  }
+}
+
+/// The mass matrix at the configuration that the transforms already have, a body at a time, base to
+/// tips: put(i, row) gets the elements that join body i with those on the path to it, from the first
+/// on, and with itself.
+template <class S>
+template <class Put>
+RD_INLINE void GibbsAppell<S>::hessian(Put&& put) noexcept {
+  using namespace gibbs_appell;
+  composites();
+  Link* link = link_.data();
+  const Body<S>* body = tree_->bodies();
+  S* row = path_row_.data();
+  const int n = tree_->nb();
+  for (int i = 0; i < n; ++i) {
+    const Body<S>& b = body[i];
+    Link& l = link[i];
+    S* axes = path_axes_.data() + l.axes;
+    l.s = Vec3<S>(S(0), S(0), S(0));
+    if (b.parent >= 0) {
+      const Link& p = link[b.parent];
+      l.s = from_first_origin<S>(b.X, p.s);
+      const PathForce<S> F = path_force<S>(b, l);
+      const S* parent = path_axes_.data() + p.axes;
+      if (b.X.branch)
+        turn_and_multiply<true, S>(b.X, F, blocks_for<S>(l.depth), parent, axes, row);
+      else
+        turn_and_multiply<false, S>(b.X, F, blocks_for<S>(l.depth), parent, axes, row);
+    }
+    constexpr int width = block_width<S>;
+    set_axis<S>(b, l.s, axes + l.depth / width * Axes<S>::size + l.depth % width);
+    row[l.depth] = own_product<S>(b, l.composite) + b.rotor;
+    put(i, row);
+  }
+}
+
+/// Puts the row of one body into M.
+template <class S>
+RD_INLINE void GibbsAppell<S>::scatter(int i, const S* row, MatrixOut<S>& M) const noexcept {
   const Body<S>* body = tree_->bodies();
   const Body<S>& b = body[i];
   int k = link_.data()[i].depth;
   if (tree_->has_mimic()) {
-    add_symmetric<S>(b, b, diagonal, M);
-    for (int j = b.parent; j >= 0; j = body[j].parent) add_symmetric<S>(b, body[j], row[--k], M);
+    for (int j = i; j >= 0; j = body[j].parent) add_symmetric<S>(b, body[j], row[k--], M);
     return;
   }
   const Eigen::Index stride = M.outerStride();
   S* column = M.data() + b.dof * stride;
-  S* line = M.data() + b.dof;
-  column[b.dof] = diagonal;
   if (tree_->dense_mass_matrix()) {  // the path's coordinates are all before this one
-    for (int j = 0; j < k; ++j, line += stride) column[j] = *line = row[j];
+    for (int j = 0; j <= k; ++j) column[j] = row[j];
     return;
   }
-  for (int j = b.parent; j >= 0; j = body[j].parent) {
-    const int dof = body[j].dof;
-    column[dof] = line[dof * stride] = row[--k];
-  }
+  const int* parent = tree_->dof_parents();
+  S* line = M.data() + b.dof;
+  for (int j = b.dof; j >= 0; j = parent[j]) column[j] = line[j * stride] = row[k--];
 }
 
-/// The mass matrix at the configuration that the transforms already have.
 template <class S>
-void GibbsAppell<S>::hessian(MatrixOut<S>& M) noexcept {
-  using namespace gibbs_appell;
-  Link* link = link_.data();
+void GibbsAppell<S>::hessian_matrix(MatrixOut<S>& M) noexcept {
+  const bool dense = tree_->dense_mass_matrix() && !tree_->has_mimic();
+  if (!dense) M.setZero();
+  hessian([&](int i, const S* row) { scatter(i, row, M); });
+  if (dense) mirror_upper<S>(M);
+}
+
+/// The factors of the mass matrix at the configuration that the transforms already have. Where
+/// bodies share coordinates, their rows have to be added up first.
+template <class S>
+StatusOf<S> GibbsAppell<S>::factorized_hessian() noexcept {
+  if (tree_->has_mimic()) {
+    MatrixOut<S> M(factors_.matrix());
+    hessian_matrix(M);
+    return factors_.factorize();
+  }
   const Body<S>* body = tree_->bodies();
-  S* axes = path_axes_.data();
-  S* row = path_row_.data();
-  const int n = tree_->nb();
-  for (int i = 0; i < n; ++i) {
-    Link& l = link[i];
-    l.composite.m = l.own.m;
-    put<S>(l.own.h, l.composite.h);
-    l.composite.J = l.own.J;
-    set_path<S>(body[i], body[i].parent < 0 ? nullptr : &link[body[i].parent], axes, l);
-  }
-  if (tree_->has_mimic() || !tree_->dense_mass_matrix()) M.setZero();
-  for (int i = n - 1; i >= 0; --i) {
-    const Body<S>& b = body[i];
-    const Link& l = link[i];
-    const S diagonal = path_products<S>(b, l, axes, row) + b.rotor;
-    scatter(i, diagonal, row, M);
-    if (b.parent >= 0) add_to_parent<S>(b.X, l.heavy, l.composite, link[b.parent].composite);
-  }
+  hessian([&](int i, const S* row) {
+    S* to = factors_.row(body[i].dof);
+    for (int k = 0; k <= link_.data()[i].depth; ++k) to[k] = row[k];
+  });
+  return factors_.factorize_rows();
 }
 
 /// What M is worth. The diagonal does not tell all here: products with s, the way from the tree's
@@ -758,12 +838,53 @@ StatusOf<S> GibbsAppell<S>::velocity_effort(VectorIn<S> q, VectorIn<S> v,
 }
 
 template <class S>
+StatusOf<S> GibbsAppell<S>::gravity(VectorIn<S> q, VectorOut<S> tau) noexcept {
+  const StatusOf<S> status = check_and_move<S>(*tree_, q, tau);
+  if (failed(status)) return status;
+  refresh();
+  Link* link = link_.data();
+  const Body<S>* body = tree_->bodies();
+  const int n = tree_->nb();
+  for (int i = 0; i < n; ++i) {
+    const Body<S>& b = body[i];
+    Link& l = link[i];
+    l.sdd = b.X.to_child(b.parent < 0 ? tree_->base_acceleration() : link[b.parent].sdd);
+    l.composite.m = l.own.m;
+    l.composite.h = l.own.h;
+  }
+  tau.setZero();
+  for (int i = n - 1; i >= 0; --i) {
+    const Body<S>& b = body[i];
+    const EulerInertia& A = link[i].composite;
+    add_effort<S>(b, effort_at_rest<S>(b, A.m, A.h, link[i].sdd), tau);
+    if (b.parent < 0) continue;
+    EulerInertia& parent = link[b.parent].composite;
+    parent.h += b.X.to_parent(A.h);
+    if (!link[i].heavy) continue;
+    parent.m += A.m;
+    parent.h += A.m * b.X.position();
+  }
+  return merged(status, result_status<S>(tau));
+}
+
+template <class S>
 StatusOf<S> GibbsAppell<S>::mass_matrix(VectorIn<S> q, MatrixOut<S> M) noexcept {
   const StatusOf<S> status = check_and_move<S>(*tree_, q, M);
   if (failed(status)) return status;
   refresh();
-  hessian(M);
+  hessian_matrix(M);
   return merged(status, worth(M));
+}
+
+template <class S>
+StatusOf<S> GibbsAppell<S>::inverse_mass_matrix(VectorIn<S> q, MatrixOut<S> M_inv) noexcept {
+  StatusOf<S> status = check_and_move<S>(*tree_, q, M_inv);
+  if (failed(status)) return status;
+  refresh();
+  status = merged(status, factorized_hessian());
+  if (failed(status)) return status;
+  factors_.inverse(M_inv);
+  return merged(status, diagonal_status<S>(M_inv));
 }
 
 template <class S>
@@ -772,14 +893,12 @@ StatusOf<S> GibbsAppell<S>::forward_dynamics(VectorIn<S> q, VectorIn<S> v, Vecto
   StatusOf<S> status = check_and_move<S>(*tree_, q, v, tau, a);
   if (failed(status)) return status;
   refresh();
-  MatrixOut<S> M(factors_.matrix());
-  hessian(M);
+  status = merged(status, factorized_hessian());
+  if (failed(status)) return status;
   forward<false>(tree_->base_acceleration(), v, v);
   subtract_external_forces();
   VectorOut<S> bias(bias_);
   backward<false>(v, bias);
-  status = merged(status, factors_.factorize());
-  if (failed(status)) return status;
   a = tau - bias_;
   factors_.solve(a.data());
   return merged(status, result_status<S>(a));

@@ -41,6 +41,31 @@ RD_INLINE void add_element(const Body<S>& row, const Body<S>& column, const S& x
     C(row.dof, column.dof) = x;
 }
 
+/// Copies one triangle of a matrix into the other, by strips of eight columns: what is read lies
+/// together, and what is written lies in eight places.
+template <class S>
+RD_INLINE void mirror_lower(MatrixOut<S>& M) noexcept {
+  constexpr Eigen::Index strip = 8;
+  const Eigen::Index n = M.rows();
+  const Eigen::Index stride = M.outerStride();
+  S* m = M.data();
+  for (Eigen::Index first = 0; first < n; first += strip)
+    for (Eigen::Index j = first + 1; j < n; ++j)
+      for (Eigen::Index i = first; i < std::min(j, first + strip); ++i)
+        m[i + j * stride] = m[j + i * stride];
+}
+template <class S>
+RD_INLINE void mirror_upper(MatrixOut<S>& M) noexcept {
+  constexpr Eigen::Index strip = 8;
+  const Eigen::Index n = M.rows();
+  const Eigen::Index stride = M.outerStride();
+  S* m = M.data();
+  for (Eigen::Index first = 0; first < n; first += strip)
+    for (Eigen::Index j = first + 1; j < n; ++j)
+      for (Eigen::Index i = first; i < std::min(j, first + strip); ++i)
+        m[j + i * stride] = m[i + j * stride];
+}
+
 /// What a mass matrix (or its inverse) is worth. The diagonal tells: |M_ij| ≤ √(M_ii M_jj), and
 /// every product that an element of a row is made of is part of a sum on the diagonal.
 template <class S>

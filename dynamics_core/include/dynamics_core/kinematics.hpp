@@ -29,8 +29,8 @@ class Kinematics {
   explicit Kinematics(Tree<S>& tree)
       : tree_(&tree),
         at_(static_cast<std::size_t>(tree.nb()), {Pose<S>::identity(), Motion<S>::zero(),
-                                                  Motion<S>::zero(), S(0), S(0), Vec3<S>::Zero()}) {
-  }
+                                                  Motion<S>::zero(), S(0), S(0), Vec3<S>::Zero()}),
+        path_(static_cast<std::size_t>(tree.nb()), {Vec3<S>::Zero(), Vec3<S>::Zero()}) {}
 
   /// Puts the robot at rest at q.
   [[nodiscard]] StatusOf<S> update(VectorIn<S> q) noexcept;
@@ -50,6 +50,10 @@ class Kinematics {
   /// J (6 × nv), [ω; v] = J v for the same point.
   [[nodiscard]] StatusOf<S> jacobian(int link, MatrixOut<S> J,
                                      const Vec3<S>& offset = Vec3<S>::Zero()) const noexcept;
+  /// The same at q, without update and without a change of what the last one left: of the robot only
+  /// the joints on the way to the link are visited.
+  [[nodiscard]] StatusOf<S> jacobian(VectorIn<S> q, int link, MatrixOut<S> J,
+                                     const Vec3<S>& offset = Vec3<S>::Zero()) noexcept;
   /// J̇ (6 × nv), so that [ω̇; v̇] = J v̇ + J̇ v for the same point.
   [[nodiscard]] StatusOf<S> jacobian_rate(int link, MatrixOut<S> Jd,
                                           const Vec3<S>& offset = Vec3<S>::Zero()) const noexcept;
@@ -87,6 +91,10 @@ class Kinematics {
     Vec3<S> h;
   };
 
+  struct JointAxis {
+    Vec3<S> z, p;  ///< the axis and a point on it, in the world
+  };
+
   void update_poses() noexcept;
   void update_velocities(VectorIn<S> v) noexcept;
   [[nodiscard]] const BodyState& state(int body) const noexcept {
@@ -100,34 +108,21 @@ class Kinematics {
 
   Tree<S>* tree_;
   std::vector<BodyState> at_;
+  std::vector<JointAxis> path_;  ///< for jacobian() at q
 };
 
 // --- Implementation ------------------------------------------------------------------------------
 
 namespace kinematics {
 
-/// R := R · (turn by (c, s) in the plane of axes i and j).
+/// A body's part in a Jacobian. Where bodies share a coordinate, J has been set to zero before.
 template <class S>
-void turn_columns(Mat3<S>& R, int i, int j, const S& c, const S& s) noexcept {
-  const Vec3<S> x = R.col(i);
-  const Vec3<S> y = R.col(j);
-  R.col(i) = c * x + s * y;
-  R.col(j) = c * y - s * x;
-}
-
-/// The body's pose from its parent's.
-template <class S>
-[[nodiscard]] Pose<S> across(const Pose<S>& X_WP, const Transform<S>& X) noexcept {
-  Pose<S> Y = X_WP;
-  if (X.branch) {
-    turn_columns<S>(Y.R, 0, 1, X.cg, X.sg);
-    Y.p += X.e * Y.R.col(1) + X.b * Y.R.col(2);
+RD_INLINE void put_column(const Body<S>& b, const Motion<S>& h, MatrixOut<S>& J) noexcept {
+  S* column = J.data() + b.dof * J.outerStride();
+  for (int k = 0; k < 3; ++k) {
+    column[k] = b.shared ? S(column[k] + b.multiplier * h.w[k]) : h.w[k];
+    column[3 + k] = b.shared ? S(column[3 + k] + b.multiplier * h.v[k]) : h.v[k];
   }
-  Y.p += X.a * Y.R.col(0);
-  turn_columns<S>(Y.R, 1, 2, X.ca, X.sa);
-  Y.p += X.d * Y.R.col(2);
-  turn_columns<S>(Y.R, 0, 1, X.c, X.s);
-  return Y;
 }
 
 /// The velocity and the acceleration for v̇ = 0, both of the origin, from the parent's: the frame
@@ -155,8 +150,7 @@ void Kinematics<S>::update_poses() noexcept {
   const Body<S>* body = tree_->bodies();
   BodyState* at = at_.data();
   for (int i = 0; i < tree_->nb(); ++i)
-    at[i].X_WB = kinematics::across<S>(body[i].parent < 0 ? tree_->base() : at[body[i].parent].X_WB,
-                                       body[i].X);
+    at[i].X_WB = across<S>(body[i].parent < 0 ? tree_->base() : at[body[i].parent].X_WB, body[i].X);
 }
 
 template <class S>
@@ -266,6 +260,36 @@ StatusOf<S> Kinematics<S>::jacobian(int index, MatrixOut<S> J,
     column.template tail<3>() += h.v;
   }
   return result_status<S>(J);
+}
+
+template <class S>
+StatusOf<S> Kinematics<S>::jacobian(VectorIn<S> q, int index, MatrixOut<S> J,
+                                    const Vec3<S>& offset) noexcept {
+  StatusOf<S> status = check<S>(*tree_, q);
+  if (failed(status)) return status;
+  if (!tree_->has_link(index)) return Status::out_of_range;
+  if (J.rows() != 6 || J.cols() != tree_->nv()) return Status::wrong_size;
+  const Link<S>& l = link(index);
+  const int n = tree_->move_path_to(q, l.body, status);
+  if (failed(status)) return status;
+  if (n < tree_->nv() || tree_->has_mimic()) J.setZero();
+  const Body<S>* body = tree_->bodies();
+  const int* path = tree_->path();
+  JointAxis* joint = path_.data();
+  Pose<S> X_WB = tree_->base();
+  for (int k = n - 1; k >= 0; --k) {
+    X_WB = across<S>(X_WB, body[path[k]].X);
+    joint[k] = {X_WB.R.col(2), X_WB.p};
+  }
+  const Vec3<S> p = X_WB * Vec3<S>(l.X_BL * offset);
+  S sum(0);
+  for (int k = 0; k < n; ++k) {
+    const Body<S>& b = body[path[k]];
+    const Motion<S> h = axis_motion<S>(b, joint[k].z, Vec3<S>(p - joint[k].p));
+    kinematics::put_column<S>(b, h, J);
+    sum += zero_if_finite<S>(h.v);
+  }
+  return merged(status, finite_status<S>(sum));
 }
 
 /// With ż = ω × z, and the point moving relative to the origin at ṙ: the rate of [z; z × r].

@@ -71,21 +71,11 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <cstdlib>
 #include <cstring>
 
+#include "dynamics_core/blocks.hpp"
+#include "dynamics_core/inline.hpp"
 #include "dynamics_core/status.hpp"
-
-/// For the small functions of the recursions. Left to itself the compiler stops inlining in large
-/// translation units, and every vector then travels through memory: a fifth more instructions.
-#if defined(__GNUC__)
-#define RD_INLINE [[gnu::always_inline]] inline
-/// After a switch that treats every kind.
-#define RD_UNREACHABLE() __builtin_unreachable()
-#else
-#define RD_INLINE inline
-#define RD_UNREACHABLE() std::abort()
-#endif
 
 namespace dynamics_core {
 
@@ -270,13 +260,48 @@ template <class S>
 
 /// Zero if all elements are finite, NaN otherwise: x·0 is zero for finite x, so that one sum needs
 /// no branch per element.
+template <class S>
+class FiniteSum {
+ public:
+  RD_INLINE void add(const S* x, Eigen::Index n) noexcept {
+    Eigen::Index k = 0;
+    for (; k + block_width<S> <= n; k += block_width<S>) {
+      Block<S> some;
+      load<S>(x + k, some);
+      blocks_ += some * zero_;
+    }
+    for (; k < n; ++k) rest_ += x[k] * zero_;
+  }
+  /// A vector, a matrix or an expression.
+  template <class Values>
+  RD_INLINE void add(const Values& x) noexcept {
+    for (Eigen::Index j = 0; j < x.cols(); ++j) {
+      if constexpr ((Values::Flags & Eigen::DirectAccessBit) != 0)
+        add(x.data() + j * x.outerStride(), x.rows());
+      else
+        for (Eigen::Index i = 0; i < x.rows(); ++i) rest_ += x.coeff(i, j) * zero_;
+    }
+  }
+  [[nodiscard]] RD_INLINE S value() const noexcept {
+    S lanes[block_width<S>];
+    store<S>(blocks_, lanes);
+    S sum = rest_;
+    for (const S& x : lanes) sum += x;
+    return sum;
+  }
+
+ private:
+  S zero_ = S(0);
+  S rest_ = S(0);
+  Block<S> blocks_ = Block<S>(Block<S>{} * zero_);
+};
+
+/// The same of one vector or matrix.
 template <class S, class Values>
 [[nodiscard]] RD_INLINE S zero_if_finite(const Values& x) noexcept {
-  const S zero(0);
-  S sum(0);
-  for (Eigen::Index j = 0; j < x.cols(); ++j)
-    for (Eigen::Index i = 0; i < x.rows(); ++i) sum += x.coeff(i, j) * zero;
-  return sum;
+  FiniteSum<S> sum;
+  sum.add(x);
+  return sum.value();
 }
 
 /// What a result is worth: `ok`, or `not_finite` where it overflowed.

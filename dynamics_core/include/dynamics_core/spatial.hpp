@@ -392,4 +392,28 @@ struct Pose {
   }
 };
 
+/// R := R · (turn by (c, s) in the plane of axes i and j).
+template <class S>
+RD_INLINE void turn_columns(Mat3<S>& R, int i, int j, const S& c, const S& s) noexcept {
+  const Vec3<S> x = R.col(i);
+  const Vec3<S> y = R.col(j);
+  R.col(i) = c * x + s * y;
+  R.col(j) = c * y - s * x;
+}
+
+/// The body's pose from its parent's.
+template <class S>
+[[nodiscard]] RD_INLINE Pose<S> across(const Pose<S>& X_WP, const Transform<S>& X) noexcept {
+  Pose<S> Y = X_WP;
+  if (X.branch) {
+    turn_columns<S>(Y.R, 0, 1, X.cg, X.sg);
+    Y.p += X.e * Y.R.col(1) + X.b * Y.R.col(2);
+  }
+  Y.p += X.a * Y.R.col(0);
+  turn_columns<S>(Y.R, 1, 2, X.ca, X.sa);
+  Y.p += X.d * Y.R.col(2);
+  turn_columns<S>(Y.R, 0, 1, X.c, X.s);
+  return Y;
+}
+
 }  // namespace dynamics_core

@@ -95,6 +95,10 @@ class Tree {
   // --- the configuration -------------------------------------------------------------------------
   /// Brings the bodies' X to q, whose size and finiteness have been checked.
   [[nodiscard]] StatusOf<S> move_to(VectorIn<S> q) noexcept;
+  /// The same for the bodies on the path to `tip` alone (and for floating joints). Returns their
+  /// number; path() has them from the tip on.
+  [[nodiscard]] int move_path_to(VectorIn<S> q, int tip, StatusOf<S>& status) noexcept;
+  [[nodiscard]] const int* path() const noexcept { return path_.data(); }
 
  private:
   struct Source {  ///< a body's coordinate = multiplier · q + offset
@@ -131,6 +135,7 @@ class Tree {
   std::vector<Source> sources_;
   std::vector<S> slide_;  ///< by body: helical, X.d where the coordinate is zero
   std::vector<S> coordinate_, sine_, cosine_;  ///< a whole number of blocks of sincos_many
+  std::vector<int> path_;                      ///< nb
   std::vector<Vec3<S>> moments_;               ///< per body, for update_pivot_scales
   int nq_;
   int nv_;
@@ -143,22 +148,22 @@ class Tree {
 
 namespace detail {
 
-/// The argument's part in check(): whether it has the right size, and zero_if_finite of what is
-/// read.
+/// The argument's part in check(): whether it has the right size, and whether what is read is
+/// finite.
 template <class S>
 struct ArgumentCheck {
   const Tree<S>& tree;
   bool sizes_fit = true;
-  S sum = S(0);
+  FiniteSum<S> sum = {};
 
-  void operator()(VectorIn<S> x) noexcept {
+  RD_INLINE void operator()(VectorIn<S> x) noexcept {
     sizes_fit = sizes_fit && x.size() == tree.nv();
-    sum += zero_if_finite<S>(x);
+    sum.add(x.data(), x.size());
   }
-  void operator()(const VectorOut<S>& x) noexcept {
+  RD_INLINE void operator()(const VectorOut<S>& x) noexcept {
     sizes_fit = sizes_fit && x.size() == tree.nv();
   }
-  void operator()(const MatrixOut<S>& x) noexcept {
+  RD_INLINE void operator()(const MatrixOut<S>& x) noexcept {
     sizes_fit = sizes_fit && x.rows() == tree.nv() && x.cols() == tree.nv();
   }
 };
@@ -172,9 +177,10 @@ template <class S, class... Arguments>
                                           const Arguments&... rest) noexcept {
   detail::ArgumentCheck<S> argument{tree};
   argument.sizes_fit = q.size() == tree.nq();
-  argument.sum = zero_if_finite<S>(q);
+  argument.sum.add(q.data(), q.size());
   (argument(rest), ...);
-  return argument.sizes_fit ? finite_status<S>(argument.sum) : StatusOf<S>(Status::wrong_size);
+  return argument.sizes_fit ? finite_status<S>(argument.sum.value())
+                            : StatusOf<S>(Status::wrong_size);
 }
 
 /// Of a vector of nv entries alone.
@@ -251,6 +257,7 @@ Tree<S>::Tree(const Model& model)
   sine_.assign(padded, S(0));
   cosine_.assign(padded, S(1));
   moments_.resize(n);
+  path_.assign(n, 0);
   find_dof_parents();
   add_links(model);
 }
@@ -417,6 +424,26 @@ StatusOf<S> Tree<S>::move_to(VectorIn<S> q) noexcept {
   StatusOf<S> status = Status::ok;
   for (const FloatingJoint& joint : floating_) status = merged(status, move_floating(joint, q));
   return status;
+}
+
+template <class S>
+int Tree<S>::move_path_to(VectorIn<S> q, int tip, StatusOf<S>& status) noexcept {
+  int n = 0;
+  S* coordinate = coordinate_.data();
+  for (int i = tip; i >= 0; i = bodies_.data()[i].parent, ++n) {
+    const Source& source = sources_.data()[i];
+    path_.data()[n] = i;
+    coordinate[n] = source.multiplier * q[source.q] + source.offset;
+  }
+  const int padded = (n + sincos_block - 1) / sincos_block * sincos_block;
+  sincos_many(coordinate, sine_.data(), cosine_.data(), padded);
+  for (int k = 0; k < n; ++k) {
+    const int i = path_.data()[k];
+    set_coordinate<S>(coordinate[k], sine_.data()[k], cosine_.data()[k], slide_.data()[i],
+                      bodies_.data()[i]);
+  }
+  for (const FloatingJoint& joint : floating_) status = merged(status, move_floating(joint, q));
+  return n;
 }
 
 template <class S>

@@ -12,6 +12,7 @@
 /// A branching tree has the same equations, with sums over children. U keeps the tree's sparsity:
 /// u_ik is zero unless i is an ancestor of k.
 
+#include <algorithm>
 #include <vector>
 
 #include "dynamics_core/denoc.hpp"
@@ -23,7 +24,22 @@ class Udut {
  public:
   /// The tree has to outlive this.
   explicit Udut(Tree<S>& tree)
-      : tree_(&tree), denoc_(tree), link_(static_cast<std::size_t>(tree.nb())) {}
+      : tree_(&tree),
+        denoc_(tree),
+        link_(static_cast<std::size_t>(tree.nb())),
+        response_(static_cast<std::size_t>(tree.nb())),
+        row_length_((blocks_for<S>(tree.nb()) + 1) * block_width<S>),
+        eta_(static_cast<std::size_t>(6 * row_length_), S(0)),
+        row_(static_cast<std::size_t>(row_length_), S(0)) {
+    for (int i = tree.nb() - 1; i >= 0; --i) {
+      Response& r = response_[static_cast<std::size_t>(i)];
+      r.end = std::max(r.end, i + 1);
+      const int parent = tree.bodies()[i].parent;
+      if (parent < 0) continue;
+      Response& p = response_[static_cast<std::size_t>(parent)];
+      p.end = std::max(p.end, r.end);
+    }
+  }
 
   // All functions that take q give Status::unsupported_joint where there are mimic joints.
 
@@ -39,8 +55,7 @@ class Udut {
   /// a = M⁻¹(τ + Σ Jᵀ f_ext − C v − g), O(n) (Saha 2001, §3; the bias by Saha 1999, §5.1).
   [[nodiscard]] StatusOf<S> forward_dynamics(VectorIn<S> q, VectorIn<S> v, VectorIn<S> tau,
                                              VectorOut<S> a) noexcept;
-  /// M⁻¹(q), nv × nv, both triangles, O(n²): column k is U⁻ᵀ D⁻¹ U⁻¹ e_k, where U⁻¹ e_k lives on
-  /// the way from body k to the base, down to the diagonal.
+  /// M⁻¹(q), nv × nv, both triangles, O(n²) and little for each element: see Response.
   [[nodiscard]] StatusOf<S> inverse_mass_matrix(VectorIn<S> q, MatrixOut<S> M_inv) noexcept;
 
  private:
@@ -56,13 +71,37 @@ class Udut {
 
   [[nodiscard]] StatusOf<S> reduce() noexcept;
   void sweep_to_base(VectorIn<S> b_in) noexcept;
-  template <class Out>
-  void sweep_to_tips(int n, Out&& x) noexcept;
-  void start_column(int k) noexcept;
+  void sweep_to_tips(VectorOut<S>& x) noexcept;
+  void find_responses() noexcept;
+  void collect_responses(MatrixOut<S>& M_inv) noexcept;
+
+  /// What M⁻¹ needs of a body, all in the base's axes and about its origin, so that nothing has to
+  /// be turned on the way from body to body. A unit effort at joint k reaches an ancestor's body i as
+  /// a force η_ik (Eq. 13), and the body answers with the acceleration −Ω_i η_ik. So
+  ///
+  ///     M⁻¹_ik = −ρ_iᵀ η_ik           for k below i,
+  ///     M⁻¹_jk = η_ijᵀ Ω_i η_ik       for j and k below different children of i,
+  ///
+  /// with Ω_i = (1 − h ψᵀ) Ω_λ (1 − ψ hᵀ) + h hᵀ/m̂ from Eqs. 12 to 15, y = Ω_λ ψ, M⁻¹_ii = 1/m̂ + ψᵀy
+  /// and ρ_i = Ω_i h less what h does to the rotor: M⁻¹_ii h − y.
+  struct Response {
+    Pose<S> X_BW;  ///< in the base
+    S h[6], psi[6], rho[6];
+    S diagonal;  ///< M⁻¹_ii
+    S Omega[6][6];
+    int end;  ///< one after the last body below
+  };
+  RD_INLINE void join_cousins(int i, int j, int first, S* column) noexcept;
+  template <class B>
+  RD_INLINE void join_below(const Response& r, int k) noexcept;
 
   Tree<S>* tree_;
   Denoc<S> denoc_;
   std::vector<Link> link_;                 ///< X, psi and inv_m belong to the last factors
+  std::vector<Response> response_;         ///< for M⁻¹
+  int row_length_;                         ///< nb in whole blocks and one more
+  std::vector<S> eta_;                     ///< six rows: η by the body k whose effort it is due to
+  std::vector<S> row_;                     ///< of M⁻¹, from the diagonal on
   StatusOf<S> status_ = Status::singular;  ///< of the last factorisation
 };
 
@@ -153,6 +192,38 @@ template <class S>
   return {rotate_z(X.cg, X.sg, t.I), rotate<2>(X.cg, X.sg, t.H), rotate_z(X.cg, X.sg, t.M)};
 }
 
+/// A spatial vector as six numbers.
+template <class S>
+RD_INLINE void put(const Motion<S>& from, S* to) noexcept {
+  for (int k = 0; k < 3; ++k) {
+    to[k] = from.w[k];
+    to[3 + k] = from.v[k];
+  }
+}
+template <class S>
+RD_INLINE void put(const Force<S>& from, S* to) noexcept {
+  for (int k = 0; k < 3; ++k) {
+    to[k] = from.n[k];
+    to[3 + k] = from.f[k];
+  }
+}
+
+template <class S>
+[[nodiscard]] RD_INLINE S dot(const S* x, const S* y) noexcept {
+  return x[0] * y[0] + x[1] * y[1] + x[2] * y[2] + x[3] * y[3] + x[4] * y[4] + x[5] * y[5];
+}
+/// The same with several y at once, an S or a block of them in each of six rows.
+template <class S, class B>
+RD_INLINE void dot(const S* x, const S* y, int row_length, B& sum) noexcept {
+  B part;
+  load<S>(y, part);
+  sum = x[0] * part;
+  for (int k = 1; k < 6; ++k) {
+    load<S>(y + k * row_length, part);
+    sum += x[k] * part;
+  }
+}
+
 /// Does the joint turn without rotor inertia and without sliding, so that eliminating it leaves a
 /// row of zeros?
 template <class S>
@@ -218,13 +289,12 @@ void Udut<S>::sweep_to_base(VectorIn<S> b_in) noexcept {
   }
 }
 
-/// Step C, base to tips (Eqs. 14, 15), over the first n bodies.
+/// Step C, base to tips (Eqs. 14, 15).
 template <class S>
-template <class Out>
-void Udut<S>::sweep_to_tips(int n, Out&& x) noexcept {
+void Udut<S>::sweep_to_tips(VectorOut<S>& x) noexcept {
   Link* link = link_.data();
   const Body<S>* body = tree_->bodies();
-  for (int i = 0; i < n; ++i) {
+  for (int i = 0; i < tree_->nb(); ++i) {
     const Body<S>& b = body[i];
     Link& l = link[i];
     if (b.parent < 0) {
@@ -240,22 +310,94 @@ void Udut<S>::sweep_to_tips(int n, Out&& x) noexcept {
   }
 }
 
-/// U⁻¹ of the unit vector of body k, divided by D, into the bodies' τ̃.
+/// The responses of all bodies, base to tips.
 template <class S>
-void Udut<S>::start_column(int k) noexcept {
-  Link* link = link_.data();
+void Udut<S>::find_responses() noexcept {
   const Body<S>* body = tree_->bodies();
-  for (int i = 0; i < k; ++i) link[i].tau = S(0);
-  link[k].tau = link[k].inv_m;
-  Force<S> eta = link[k].psi;
-  for (int i = k, j = body[k].parent; j >= 0; i = j, j = body[j].parent) {
-    const Body<S>& b = body[j];
-    eta = link[i].X.to_parent(eta);
-    const S tau = -along<S>(b, eta);
-    link[j].tau = tau * link[j].inv_m;
-    if (b.parent < 0) continue;
-    eta.n += link[j].psi.n * tau;
-    eta.f += link[j].psi.f * tau;
+  Response* response = response_.data();
+  for (int i = 0; i < tree_->nb(); ++i) {
+    const Link& l = link_.data()[i];
+    const int parent = body[i].parent;
+    Response& r = response[i];
+    r.X_BW = across<S>(parent < 0 ? Pose<S>::identity() : response[parent].X_BW, l.X);
+    const Vec3<S>& p = r.X_BW.p;
+    udut::put<S>(axis_motion<S>(body[i], Vec3<S>(r.X_BW.R.col(2)), Vec3<S>(-p)), r.h);
+    S y[6] = {S(0), S(0), S(0), S(0), S(0), S(0)};
+    r.diagonal = l.inv_m;
+    if (parent >= 0) {
+      const Vec3<S> f = r.X_BW.R * l.psi.f;
+      udut::put<S>(Force<S>{r.X_BW.R * l.psi.n + p.cross(f), f}, r.psi);
+      for (int m = 0; m < 6; ++m) y[m] = udut::dot<S>(response[parent].Omega[m], r.psi);
+      r.diagonal += udut::dot<S>(r.psi, y);
+    }
+    for (int m = 0; m < 6; ++m) r.rho[m] = r.diagonal * r.h[m] - y[m];
+    for (int m = 0; m < 6; ++m)
+      for (int n = m; n < 6; ++n) {
+        const S own = r.rho[m] * r.h[n] - r.h[m] * y[n];
+        r.Omega[m][n] = parent < 0 ? own : S(response[parent].Omega[m][n] + own);
+        r.Omega[n][m] = r.Omega[m][n];
+      }
+  }
+}
+
+/// Column j of M⁻¹ in the rows of what is below the children of body i after the one above j.
+template <class S>
+RD_INLINE void Udut<S>::join_cousins(int i, int j, int first, S* column) noexcept {
+  const Response& r = response_.data()[i];
+  const S* eta = eta_.data();
+  S a[6];
+  for (int m = 0; m < 6; ++m) {
+    a[m] = S(0);
+    for (int n = 0; n < 6; ++n) a[m] += r.Omega[m][n] * eta[n * row_length_ + j];
+  }
+  S* row = row_.data();
+  for (int k = first; k < r.end; k += block_width<S>) {
+    Block<S> sum;
+    udut::dot<S>(a, eta + k, row_length_, sum);
+    store<S>(sum, row + k);
+  }
+  std::copy(row + first, row + r.end, column + first);
+}
+
+/// Column i of M⁻¹ in the rows of `width` bodies below i from k on; and their η, up to the parent.
+template <class S>
+template <class B>
+RD_INLINE void Udut<S>::join_below(const Response& r, int k) noexcept {
+  S* eta = eta_.data() + k;
+  B x, tau;
+  udut::dot<S>(r.rho, eta, row_length_, x);
+  udut::dot<S>(r.h, eta, row_length_, tau);
+  store<S>(B(-x), row_.data() + k);
+  for (int m = 0; m < 6; ++m) {
+    B e;
+    load<S>(eta + m * row_length_, e);
+    e -= r.psi[m] * tau;
+    store<S>(e, eta + m * row_length_);
+  }
+}
+
+/// The lower triangle of M⁻¹, tips to base.
+template <class S>
+void Udut<S>::collect_responses(MatrixOut<S>& M_inv) noexcept {
+  const Body<S>* body = tree_->bodies();
+  const Response* response = response_.data();
+  const int n = tree_->nb();
+  for (int i = n - 1; i >= 0; --i) {
+    const Response& r = response[i];
+    for (int child = i + 1; child < r.end; child = response[child].end)
+      if (response[child].end < r.end)
+        for (int j = child; j < response[child].end; ++j)
+          join_cousins(i, j, response[child].end, M_inv.data() + j * M_inv.outerStride());
+    S* row = row_.data();
+    row[i] = r.diagonal;
+    int k = i + 1;
+    // Behind the last body there is room for a whole block; before it there are others' forces.
+    for (; k + block_width<S> <= r.end || (k < r.end && r.end == n); k += block_width<S>)
+      join_below<Block<S>>(r, k);
+    for (; k < r.end; ++k) join_below<S>(r, k);
+    std::copy(row + i, row + r.end, M_inv.data() + i * M_inv.outerStride() + i);
+    if (body[i].parent < 0) continue;
+    for (int m = 0; m < 6; ++m) eta_.data()[m * row_length_ + i] = r.psi[m];
   }
 }
 
@@ -295,7 +437,7 @@ StatusOf<S> Udut<S>::solve(VectorIn<S> b, VectorOut<S> x) noexcept {
   if (failed(status)) return status;
   for (Link& l : link_) l.eta = Force<S>::zero();
   sweep_to_base(b);
-  sweep_to_tips(tree_->nb(), x);
+  sweep_to_tips(x);
   return merged(status, result_status<S>(x));
 }
 
@@ -310,7 +452,7 @@ StatusOf<S> Udut<S>::forward_dynamics(VectorIn<S> q, VectorIn<S> v, VectorIn<S> 
   denoc_.bias_wrenches(v);
   for (int i = 0; i < tree_->nb(); ++i) link_.data()[i].eta = denoc_.wrench_at_origin(i);
   sweep_to_base(tau);
-  sweep_to_tips(tree_->nb(), a);
+  sweep_to_tips(a);
   return merged(status, result_status<S>(a));
 }
 
@@ -321,13 +463,10 @@ StatusOf<S> Udut<S>::inverse_mass_matrix(VectorIn<S> q, MatrixOut<S> M_inv) noex
   if (tree_->has_mimic()) return status_ = merged(status_, Status::unsupported_joint);
   const StatusOf<S> status = reduce();
   if (failed(status)) return status;
-  const Body<S>* body = tree_->bodies();
-  for (int k = 0; k < tree_->nb(); ++k) {
-    start_column(k);
-    const int dof = body[k].dof;
-    sweep_to_tips(k + 1, M_inv.col(dof));
-    for (int i = 0; i < k; ++i) M_inv(dof, body[i].dof) = M_inv(body[i].dof, dof);
-  }
+  find_responses();
+  if (response_.front().end < tree_->nb()) M_inv.setZero();  // trees apart from each other
+  collect_responses(M_inv);
+  mirror_lower<S>(M_inv);
   return merged(status, result_status<S>(M_inv));
 }
 

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// Several numbers of a long row at a time: loops over rows of a matrix, which need not know how wide
+/// the processor's registers are. For double and float a block is four numbers and the compiler puts
+/// it into the registers that there are; for any other scalar it is one number.
+
+#include <cstring>
+#include <type_traits>
+
+#include "dynamics_core/inline.hpp"
+
+namespace dynamics_core {
+
+template <class S>
+struct BlockOf {
+  using Type = S;
+  static constexpr int width = 1;
+};
+#if defined(__GNUC__)
+template <>
+struct BlockOf<double> {
+  typedef double Type __attribute__((vector_size(32)));  // NOLINT(modernize-use-using)
+  static constexpr int width = 4;
+};
+template <>
+struct BlockOf<float> {
+  typedef float Type __attribute__((vector_size(16)));  // NOLINT(modernize-use-using)
+  static constexpr int width = 4;
+};
+#endif
+
+/// `width` numbers with the operations of one, lane by lane, also with an S for one operand.
+template <class S>
+using Block = typename BlockOf<S>::Type;
+template <class S>
+constexpr int block_width = BlockOf<S>::width;
+
+/// The number of blocks that hold n numbers.
+template <class S>
+[[nodiscard]] constexpr int blocks_for(int n) noexcept {
+  return (n + block_width<S> - 1) / block_width<S>;
+}
+
+/// B is a block or an S.
+template <class S, class B>
+RD_INLINE void load(const S* from, B& to) noexcept {
+  if constexpr (std::is_same_v<S, B>)
+    to = *from;
+  else
+    std::memcpy(&to, from, sizeof to);
+}
+template <class S, class B>
+RD_INLINE void store(const B& from, S* to) noexcept {
+  if constexpr (std::is_same_v<S, B>)
+    *to = from;
+  else
+    std::memcpy(to, &from, sizeof from);
+}
+
+/// y[0..n) −= x · row[0..n), in whole blocks: the numbers after the n-th change as well, up to the
+/// end of the block.
+template <class S>
+RD_INLINE void subtract_multiple(const S& x, const S* row, int n, S* y) noexcept {
+  for (int k = 0; k < n; k += block_width<S>) {
+    Block<S> from, to;
+    load<S>(row + k, from);
+    load<S>(y + k, to);
+    to -= x * from;
+    store<S>(to, y + k);
+  }
+}
+
+}  // namespace dynamics_core
