@@ -95,6 +95,12 @@ class Dynamics {
   [[nodiscard]] StatusOf<S> coriolis_christoffel(VectorIn<S> q, VectorIn<S> v,
                                                  MatrixOut<S> C) noexcept;
 
+  // --- links -------------------------------------------------------------------------------------
+  /// J(q), 6 × nv, of the point `offset` (m) of a link (index into Model::links), in the link's axes:
+  /// J v is the point's [ω; v] in world axes. Visits only the joints on the way to the link.
+  [[nodiscard]] StatusOf<S> jacobian(VectorIn<S> q, int link, MatrixOut<S> J,
+                                     const Vec3<S>& offset = Vec3<S>::Zero()) noexcept;
+
   // --- derivatives, nv × nv; by q along the coordinates of v: derivatives.hpp --------------------
   /// ∂τ/∂q, ∂τ/∂v and ∂τ/∂a = M of the inverse dynamics
   [[nodiscard]] StatusOf<S> inverse_dynamics_derivatives(VectorIn<S> q, VectorIn<S> v,

@@ -102,6 +102,7 @@ struct Dynamics<S>::Choice {
   Result (*coriolis_christoffel)(F&, In, In, Matrix&) noexcept;
   Result (*forward_dynamics)(F&, In, In, In, Out&) noexcept;
   Result (*inverse_mass_matrix)(F&, In, Matrix&) noexcept;
+  Result (*jacobian)(F&, In, int, Matrix&, const Vec3<S>&) noexcept;
   Result (*inverse_dynamics_derivatives)(F&, In, In, In, Matrix&, Matrix&, Matrix&) noexcept;
   Result (*forward_dynamics_derivatives)(F&, In, In, In, Matrix&, Matrix&, Matrix&) noexcept;
 
@@ -139,6 +140,9 @@ struct Dynamics<S>::Choice {
     mass_matrix = in_matrix<&F::gibbs_appell, &GibbsAppell<S>::mass_matrix>();
     coriolis = in_in_matrix<&F::denoc, &Denoc<S>::coriolis>();
     coriolis_christoffel = in_in_matrix<&F::denoc, &Denoc<S>::coriolis_christoffel>();
+    constexpr Result (Kinematics<S>::*of_path)(In, int, MatrixOut<S>, const Vec3<S>&) noexcept =
+        &Kinematics<S>::jacobian;
+    jacobian = &call<&F::kinematics, of_path, In, int, Matrix&, const Vec3<S>&>;
     inverse_dynamics_derivatives =
         in_in_in_matrices<&F::derivatives, &Derivatives<S>::inverse_dynamics>();
     forward_dynamics_derivatives =
@@ -303,6 +307,12 @@ template <class S>
 StatusOf<S> Dynamics<S>::coriolis_christoffel(VectorIn<S> q, VectorIn<S> v,
                                               MatrixOut<S> C) noexcept {
   return parts_->choice.coriolis_christoffel(parts_->families, q, v, C);
+}
+
+template <class S>
+StatusOf<S> Dynamics<S>::jacobian(VectorIn<S> q, int link, MatrixOut<S> J,
+                                  const Vec3<S>& offset) noexcept {
+  return parts_->choice.jacobian(parts_->families, q, link, J, offset);
 }
 
 template <class S>
