@@ -183,7 +183,7 @@ void Derivatives<S>::move(VectorIn<S> v) noexcept {
     Link& l = link[i];
     const int outer = outer_[static_cast<std::size_t>(i)];
     const Motion<S>& V_outer = outer < 0 ? still : link[outer].V;
-    l.X = kinematics::across<S>(b.parent < 0 ? base : link[b.parent].X, b.X);
+    l.X = dynamics_core::across<S>(b.parent < 0 ? base : link[b.parent].X, b.X);
     l.h = axis_motion<S>(b, l.X.R.col(2), Vec3<S>(-l.X.p));
     l.psi = cross(V_outer, l.h);
     switch (b.kind) {
