@@ -769,7 +769,7 @@ RD_INLINE void GibbsAppell<S>::scatter(int i, const S* row, MatrixOut<S>& M) con
 template <class S>
 void GibbsAppell<S>::hessian_matrix(MatrixOut<S>& M) noexcept {
   const bool dense = tree_->dense_mass_matrix() && !tree_->has_mimic();
-  if (!dense) M.setZero();
+  if (!dense) set_zero<S>(M);
   hessian([&](int i, const S* row) { scatter(i, row, M); });
   if (dense) mirror_upper<S>(M);
 }
