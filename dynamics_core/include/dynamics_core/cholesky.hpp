@@ -131,6 +131,8 @@ class MassMatrixFactors {
   }
   [[nodiscard]] S* inverse_column(int k) noexcept { return Z_.data() + k * Z_.outerStride(); }
   void eliminate(int k) noexcept;
+  template <int count>
+  void invert_blocks(int k, int j) noexcept;
   void invert_row(int k) noexcept;
 
   const Tree<S>* tree_;
@@ -139,7 +141,7 @@ class MassMatrixFactors {
   std::vector<int> depth_;  ///< how many ancestors it has
   MatrixX<S> M_;            ///< nv × nv
   std::vector<S> rows_;     ///< L, and 1/D at each row's end; each row in whole blocks
-  MatrixX<S> Z_;            ///< M⁻¹, columns in whole blocks
+  MatrixX<S> Z_;            ///< M⁻¹, its columns in whole blocks
 };
 
 template <class S>
@@ -154,7 +156,9 @@ MassMatrixFactors<S>::MassMatrixFactors(const Tree<S>& tree)
     size += blocks_for<S>(depth_[i] + 1) * block_width<S>;
   }
   rows_.assign(static_cast<std::size_t>(size), S(0));
-  Z_.setZero(blocks_for<S>(n) * block_width<S>, n);
+  // An odd number of blocks a column: with a power of two, all elements of a row would lie in the
+  // same few places of the cache.
+  Z_.setZero((blocks_for<S>(n) | 1) * block_width<S>, n);
 }
 
 /// Takes coordinate k out of the matrix: A_ij −= L_ki A_kj, then stores L_k and 1/D_k.
@@ -207,28 +211,39 @@ void MassMatrixFactors<S>::solve(S* x) const noexcept {
   }
 }
 
+/// −Σ L_ki Z_i over k's ancestors i, in `count` blocks from row j on.
+template <class S>
+template <int count>
+RD_INLINE void MassMatrixFactors<S>::invert_blocks(int k, int j) noexcept {
+  Block<S> sum[count] = {};
+  const S* l = row(k) + depth_[static_cast<std::size_t>(k)];
+  for (int i = parent_[k]; i >= 0; i = parent_[i]) {
+    --l;
+    for (int c = 0; c < count; ++c) {
+      Block<S> z;
+      load<S>(inverse_column(i) + j + c * block_width<S>, z);
+      sum[c] -= *l * z;
+    }
+  }
+  for (int c = 0; c < count; ++c) store<S>(sum[c], inverse_column(k) + j + c * block_width<S>);
+}
+
 /// Z = M⁻¹ from L Z = D⁻¹ L⁻ᵀ, whose right side has nothing below the diagonal: the part of row k
-/// before it is −Σ L_ki Z_i over k's ancestors i, and Z_kk = 1/D_k − Σ L_ki Z_ik.
+/// before it is −Σ L_ki Z_i over k's ancestors i, and Z_kk = 1/D_k − Σ L_ki Z_ik. Of Z the upper
+/// triangle is kept, and below the diagonal what later rows will read.
 template <class S>
 RD_INLINE void MassMatrixFactors<S>::invert_row(int k) noexcept {
-  const S* l = row(k);
-  const int depth = depth_[static_cast<std::size_t>(k)];
+  constexpr int four = 4 * block_width<S>;
+  int j = 0;
+  for (; j + four <= k; j += four) invert_blocks<4>(k, j);
+  for (; j < k; j += block_width<S>) invert_blocks<1>(k, j);
   S* column = inverse_column(k);
-  for (int j = 0; j < k; j += block_width<S>) {
-    Block<S> sum = Block<S>{};
-    int d = depth;
-    for (int i = parent_[k]; i >= 0; i = parent_[i]) {
-      Block<S> z;
-      load<S>(inverse_column(i) + j, z);
-      sum -= l[--d] * z;
-    }
-    store<S>(sum, column + j);
-  }
-  S diagonal = l[depth];
-  int d = depth;
-  for (int i = parent_[k]; i >= 0; i = parent_[i]) diagonal -= l[--d] * column[i];
+  const S* l = row(k) + depth_[static_cast<std::size_t>(k)];
+  S diagonal = *l;
+  for (int i = parent_[k]; i >= 0; i = parent_[i]) diagonal -= *--l * column[i];
   column[k] = diagonal;
-  for (int j = 0; j < k; ++j) inverse_column(j)[k] = column[j];
+  if (k + 1 == tree_->nv()) return;
+  for (int i = parent_[k + 1]; i >= 0; i = parent_[i]) inverse_column(i)[k] = column[i];
 }
 
 template <class S>
@@ -236,7 +251,8 @@ void MassMatrixFactors<S>::inverse(MatrixOut<S> M_inv) noexcept {
   const int n = tree_->nv();
   for (int k = 0; k < n; ++k) invert_row(k);
   for (int k = 0; k < n; ++k)
-    std::copy_n(inverse_column(k), n, M_inv.data() + k * M_inv.outerStride());
+    std::copy_n(inverse_column(k), k + 1, M_inv.data() + k * M_inv.outerStride());
+  mirror_upper<S>(M_inv);
 }
 
 template <class S>
