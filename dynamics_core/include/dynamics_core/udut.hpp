@@ -76,8 +76,8 @@ class Udut {
   void find_responses() noexcept;
   void collect_responses(MatrixOut<S>& M_inv) noexcept;
 
-  /// What M⁻¹ needs of a body, all in the base's axes and about its origin, so that nothing has to
-  /// be turned on the way from body to body. A unit effort at joint k reaches an ancestor's body i as
+  /// What M⁻¹ needs of a body, all in one frame for a tree, that of its first body, so that nothing
+  /// has to be turned on the way from body to body. A unit effort at joint k reaches an ancestor's body i as
   /// a force η_ik (Eq. 13), and the body answers with the acceleration −Ω_i η_ik. So
   ///
   ///     M⁻¹_ik = −ρ_iᵀ η_ik           for k below i,
@@ -86,7 +86,7 @@ class Udut {
   /// with Ω_i = (1 − h ψᵀ) Ω_λ (1 − ψ hᵀ) + h hᵀ/m̂ from Eqs. 12 to 15, y = Ω_λ ψ, M⁻¹_ii = 1/m̂ + ψᵀy
   /// and ρ_i = Ω_i h less what h does to the rotor: M⁻¹_ii h − y.
   struct Response {
-    Pose<S> X_BW;  ///< in the base
+    Pose<S> X_RB;  ///< in the frame R of the first body on the way to it
     S h[6], psi[6], rho[6];
     S diagonal;  ///< M⁻¹_ii
     S Omega[6][6];
@@ -218,14 +218,14 @@ void Udut<S>::find_responses() noexcept {
     const Link& l = link_.data()[i];
     const int parent = body[i].parent;
     Response& r = response[i];
-    r.X_BW = across<S>(parent < 0 ? Pose<S>::identity() : response[parent].X_BW, l.X);
-    const Vec3<S>& p = r.X_BW.p;
-    udut::put<S>(axis_motion<S>(body[i], Vec3<S>(r.X_BW.R.col(2)), Vec3<S>(-p)), r.h);
+    r.X_RB = parent < 0 ? Pose<S>::identity() : across<S>(response[parent].X_RB, l.X);
+    const Vec3<S>& p = r.X_RB.p;
+    udut::put<S>(axis_motion<S>(body[i], Vec3<S>(r.X_RB.R.col(2)), Vec3<S>(-p)), r.h);
     S y[6] = {S(0), S(0), S(0), S(0), S(0), S(0)};
     r.diagonal = l.inv_m;
     if (parent >= 0) {
-      const Vec3<S> f = r.X_BW.R * l.psi.f;
-      udut::put<S>(Force<S>{r.X_BW.R * l.psi.n + p.cross(f), f}, r.psi);
+      const Vec3<S> f = r.X_RB.R * l.psi.f;
+      udut::put<S>(Force<S>{r.X_RB.R * l.psi.n + p.cross(f), f}, r.psi);
       for (int m = 0; m < 6; ++m) y[m] = udut::dot<S>(response[parent].Omega[m], r.psi);
       r.diagonal += udut::dot<S>(r.psi, y);
     }
