@@ -48,7 +48,7 @@ struct Entry {
   Status (*run)(Problem&);
 };
 
-const std::array<Entry, 17> entries = {{
+const std::array<Entry, 19> entries = {{
     {"inverse dynamics", "newton_euler", Result::vector,
      [](Problem& p) {
        return p.robot.families().newton_euler.inverse_dynamics(p.q, p.v, p.a, p.x);
@@ -62,9 +62,11 @@ const std::array<Entry, 17> entries = {{
     {"bias", "gibbs_appell", Result::vector,
      [](Problem& p) { return p.robot.bias(p.q, p.v, p.x); }},
     {"gravity", "newton_euler", Result::vector,
-     [](Problem& p) { return p.robot.gravity(p.q, p.x); }},
+     [](Problem& p) { return p.robot.families().newton_euler.gravity(p.q, p.x); }},
+    {"gravity", "gibbs_appell", Result::vector,
+     [](Problem& p) { return p.robot.families().gibbs_appell.gravity(p.q, p.x); }},
     {"mass matrix", "composite_body", Result::triangle,
-     [](Problem& p) { return p.robot.mass_matrix(p.q, p.A); }},
+     [](Problem& p) { return p.robot.families().composite_body.mass_matrix(p.q, p.A); }},
     {"mass matrix", "denoc", Result::triangle,
      [](Problem& p) { return p.robot.families().denoc.mass_matrix(p.q, p.A); }},
     {"mass matrix", "gibbs_appell", Result::triangle,
@@ -90,6 +92,8 @@ const std::array<Entry, 17> entries = {{
      }},
     {"inverse mass matrix", "cholesky", Result::triangle,
      [](Problem& p) { return p.robot.families().cholesky.inverse_mass_matrix(p.q, p.A); }},
+    {"inverse mass matrix", "gibbs_appell", Result::triangle,
+     [](Problem& p) { return p.robot.families().gibbs_appell.inverse_mass_matrix(p.q, p.A); }},
     {"inverse mass matrix", "udut", Result::triangle,
      [](Problem& p) { return p.robot.families().udut.inverse_mass_matrix(p.q, p.A); }},
 }};

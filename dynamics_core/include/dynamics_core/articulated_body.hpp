@@ -5,6 +5,7 @@
 
 #include <vector>
 
+#include "dynamics_core/elimination.hpp"
 #include "dynamics_core/newton_euler.hpp"
 #include "dynamics_core/tree.hpp"
 
@@ -33,6 +34,7 @@ class ArticulatedBody {
 
   void start(VectorIn<S> v) noexcept;
   [[nodiscard]] static Force<S> times_velocity_product(JointKind kind, const Link& l) noexcept;
+  [[nodiscard]] static S dot_velocity_product(JointKind kind, const Link& l) noexcept;
   [[nodiscard]] StatusOf<S> articulate(VectorIn<S> tau) noexcept;
   void accelerate(VectorOut<S>& a) noexcept;
 
@@ -41,30 +43,6 @@ class ArticulatedBody {
 };
 
 // --- Implementation ------------------------------------------------------------------------------
-
-namespace articulated_body {
-
-/// I^A − U Uᵀ/D (Eq. 12).
-template <class S>
-RD_INLINE void remove_joint(const Force<S>& U, const S& inv_D, ArticulatedInertia<S>& IA) noexcept {
-  const Vec3<S> n = U.n * inv_D;
-  const Vec3<S> f = U.f * inv_D;
-  IA.I.xx -= U.n[0] * n[0];
-  IA.I.xy -= U.n[0] * n[1];
-  IA.I.xz -= U.n[0] * n[2];
-  IA.I.yy -= U.n[1] * n[1];
-  IA.I.yz -= U.n[1] * n[2];
-  IA.I.zz -= U.n[2] * n[2];
-  IA.H.noalias() -= U.n * f.transpose();
-  IA.M.xx -= U.f[0] * f[0];
-  IA.M.xy -= U.f[0] * f[1];
-  IA.M.xz -= U.f[0] * f[2];
-  IA.M.yy -= U.f[1] * f[1];
-  IA.M.yz -= U.f[1] * f[2];
-  IA.M.zz -= U.f[2] * f[2];
-}
-
-}  // namespace articulated_body
 
 /// Velocities, ḣq̇ and the rigid bodies' own inertias and velocity forces (Eqs. 3, 4, 13).
 template <class S>
@@ -84,7 +62,7 @@ void ArticulatedBody<S>::start(VectorIn<S> v) noexcept {
     for (int i = 0; i < n; ++i) link[i].p -= external[i];
 }
 
-/// I^a c, with what is zero in c = ḣq̇ left out.
+/// I^A c, with what is zero in c = ḣq̇ left out.
 template <class S>
 RD_INLINE Force<S> ArticulatedBody<S>::times_velocity_product(JointKind kind,
                                                               const Link& l) noexcept {
@@ -103,7 +81,15 @@ RD_INLINE Force<S> ArticulatedBody<S>::times_velocity_product(JointKind kind,
   return F;
 }
 
-/// Articulated inertias and bias forces, tips to base (Eqs. 12, 13).
+/// Uᵀ c, likewise.
+template <class S>
+RD_INLINE S ArticulatedBody<S>::dot_velocity_product(JointKind kind, const Link& l) noexcept {
+  const S linear = l.U.f[0] * l.c.vx + l.U.f[1] * l.c.vy;
+  return turns(kind) ? S(l.U.n[0] * l.c.wx + l.U.n[1] * l.c.wy + linear) : linear;
+}
+
+/// Articulated inertias and bias forces, tips to base (Eqs. 12, 13). In p^a = p + I^a c + U u/D,
+/// I^a c is I^A c − U Uᵀc/D.
 template <class S>
 StatusOf<S> ArticulatedBody<S>::articulate(VectorIn<S> tau) noexcept {
   Link* link = link_.data();
@@ -118,13 +104,13 @@ StatusOf<S> ArticulatedBody<S>::articulate(VectorIn<S> tau) noexcept {
     l.inv_D = S(1) / D;
     l.u = tau[b.dof] - along<S>(b, l.p);
     if (b.parent < 0) continue;
-    articulated_body::remove_joint<S>(l.U, l.inv_D, l.IA);
     Force<S> pa = times_velocity_product(b.kind, l);
-    const S x = l.inv_D * l.u;
+    const S x = l.inv_D * (l.u - dot_velocity_product(b.kind, l));
     pa.n += l.p.n + l.U.n * x;
     pa.f += l.p.f + l.U.f * x;
     link[b.parent].p += b.X.to_parent(pa);
-    link[b.parent].IA += to_parent(b.X, l.IA);
+    const Force<S> psi = {l.U.n * l.inv_D, l.U.f * l.inv_D};
+    link[b.parent].IA += eliminated<S>(b, b.X, l.IA, l.U, psi);
   }
   return status;
 }

@@ -129,23 +129,19 @@ class MassMatrixFactors {
   [[nodiscard]] const S* row(int k) const noexcept {
     return rows_.data() + start_[static_cast<std::size_t>(k)];
   }
-  [[nodiscard]] S* inverse_row(int k) noexcept {
-    return W_rows_.data() + start_[static_cast<std::size_t>(k)];
-  }
+  [[nodiscard]] S* inverse_column(int k) noexcept { return Z_.data() + k * Z_.outerStride(); }
   void eliminate(int k) noexcept;
+  template <int count>
+  void invert_blocks(int k, int j) noexcept;
   void invert_row(int k) noexcept;
-  void inverse_column(int k) noexcept;
 
   const Tree<S>* tree_;
   const int* parent_;       ///< Tree::dof_parents
   std::vector<int> start_;  ///< by coordinate: where its row begins
   std::vector<int> depth_;  ///< how many ancestors it has
-  std::vector<int> end_;    ///< one after its last descendant
   MatrixX<S> M_;            ///< nv × nv
   std::vector<S> rows_;     ///< L, and 1/D at each row's end; each row in whole blocks
-  std::vector<S> W_rows_;   ///< L⁻¹ in the same form, less the ones on the diagonal
-  MatrixX<S> W_;            ///< L⁻¹ with room for a block below; zero but for descendants
-  std::vector<S> column_;   ///< of M⁻¹, with the same room
+  MatrixX<S> Z_;            ///< M⁻¹, its columns in whole blocks
 };
 
 template <class S>
@@ -157,14 +153,12 @@ MassMatrixFactors<S>::MassMatrixFactors(const Tree<S>& tree)
     const auto i = static_cast<std::size_t>(k);
     depth_.push_back(parent_[k] < 0 ? 0 : depth_[static_cast<std::size_t>(parent_[k])] + 1);
     start_.push_back(size);
-    end_.push_back(k + 1);
-    for (int j = parent_[k]; j >= 0; j = parent_[j]) end_[static_cast<std::size_t>(j)] = k + 1;
     size += blocks_for<S>(depth_[i] + 1) * block_width<S>;
   }
   rows_.assign(static_cast<std::size_t>(size), S(0));
-  W_rows_.assign(static_cast<std::size_t>(size), S(0));
-  W_.setZero(n + block_width<S>, n);
-  column_.assign(static_cast<std::size_t>(n + block_width<S>), S(0));
+  // An odd number of blocks a column: with a power of two, all elements of a row would lie in the
+  // same few places of the cache.
+  Z_.setZero((blocks_for<S>(n) | 1) * block_width<S>, n);
 }
 
 /// Takes coordinate k out of the matrix: A_ij −= L_ki A_kj, then stores L_k and 1/D_k.
@@ -217,47 +211,48 @@ void MassMatrixFactors<S>::solve(S* x) const noexcept {
   }
 }
 
-/// Row k of W = L⁻¹, from L W = 1: W_k = e_k − Σ L_ki W_i over its ancestors i; and into W's columns.
+/// −Σ L_ki Z_i over k's ancestors i, in `count` blocks from row j on.
 template <class S>
-RD_INLINE void MassMatrixFactors<S>::invert_row(int k) noexcept {
-  const S* l = row(k);
-  S* w = inverse_row(k);
-  int depth = depth_[static_cast<std::size_t>(k)];
-  for (int j = 0; j <= depth; ++j) w[j] = S(0);
-  S* column = W_.data() + k;
-  const Eigen::Index stride = W_.outerStride();
-  w[depth] = S(1);
-  column[k * stride] = S(1);
+template <int count>
+RD_INLINE void MassMatrixFactors<S>::invert_blocks(int k, int j) noexcept {
+  Block<S> sum[count] = {};
+  const S* l = row(k) + depth_[static_cast<std::size_t>(k)];
   for (int i = parent_[k]; i >= 0; i = parent_[i]) {
-    --depth;
-    subtract_multiple<S>(l[depth], inverse_row(i), depth + 1, w);
-    column[i * stride] = w[depth];
+    --l;
+    for (int c = 0; c < count; ++c) {
+      Block<S> z;
+      load<S>(inverse_column(i) + j + c * block_width<S>, z);
+      sum[c] -= *l * z;
+    }
   }
+  for (int c = 0; c < count; ++c) store<S>(sum[c], inverse_column(k) + j + c * block_width<S>);
 }
 
-/// Column k of M⁻¹ = W D⁻¹ Wᵀ from the diagonal down: Σ W_ka/D_a W_a over k's ancestors a and k
-/// itself, whose columns W_a begin at a and end with a's last descendant.
+/// Z = M⁻¹ from L Z = D⁻¹ L⁻ᵀ, whose right side has nothing below the diagonal: the part of row k
+/// before it is −Σ L_ki Z_i over k's ancestors i, and Z_kk = 1/D_k − Σ L_ki Z_ik. Of Z the upper
+/// triangle is kept, and below the diagonal what later rows will read.
 template <class S>
-RD_INLINE void MassMatrixFactors<S>::inverse_column(int k) noexcept {
-  const S* w = inverse_row(k);
-  int depth = depth_[static_cast<std::size_t>(k)];
-  for (int a = k; a >= 0; a = parent_[a], --depth) {
-    const S* inv_D = row(a) + depth;
-    subtract_multiple<S>(S(-w[depth] * *inv_D), W_.data() + a * W_.outerStride() + k,
-                         end_[static_cast<std::size_t>(a)] - k, column_.data() + k);
-  }
+RD_INLINE void MassMatrixFactors<S>::invert_row(int k) noexcept {
+  constexpr int four = 4 * block_width<S>;
+  int j = 0;
+  for (; j + four <= k; j += four) invert_blocks<4>(k, j);
+  for (; j < k; j += block_width<S>) invert_blocks<1>(k, j);
+  S* column = inverse_column(k);
+  const S* l = row(k) + depth_[static_cast<std::size_t>(k)];
+  S diagonal = *l;
+  for (int i = parent_[k]; i >= 0; i = parent_[i]) diagonal -= *--l * column[i];
+  column[k] = diagonal;
+  if (k + 1 == tree_->nv()) return;
+  for (int i = parent_[k + 1]; i >= 0; i = parent_[i]) inverse_column(i)[k] = column[i];
 }
 
 template <class S>
 void MassMatrixFactors<S>::inverse(MatrixOut<S> M_inv) noexcept {
   const int n = tree_->nv();
   for (int k = 0; k < n; ++k) invert_row(k);
-  for (int k = 0; k < n; ++k) {
-    std::fill(column_.begin() + k, column_.end(), S(0));
-    inverse_column(k);
-    std::copy(column_.begin() + k, column_.begin() + n, M_inv.data() + k * M_inv.outerStride() + k);
-  }
-  mirror_lower<S>(M_inv);
+  for (int k = 0; k < n; ++k)
+    std::copy_n(inverse_column(k), k + 1, M_inv.data() + k * M_inv.outerStride());
+  mirror_upper<S>(M_inv);
 }
 
 template <class S>

@@ -4,6 +4,8 @@
 /// All families of algorithms, and the one place that knows which of them provides what. A new
 /// family is its own header and an entry here.
 
+#include <algorithm>
+
 #include "dynamics_core/articulated_body.hpp"
 #include "dynamics_core/cholesky.hpp"
 #include "dynamics_core/composite_body.hpp"
@@ -132,8 +134,8 @@ struct Dynamics<S>::Choice {
     return &call<family, function, In, Matrix&>;
   }
 
-  /// The best for a robot: in O(n) where its joints allow it. Mimic joints make coordinates share
-  /// bodies; then the inverses go through M.
+  /// The fastest for a robot; docs/performance.md has the measurements. Mimic joints make coordinates
+  /// share bodies; then the accelerations come from M.
   explicit Choice(const Tree<S>& tree) noexcept {
     take_gibbs_appell_efforts();
     gravity = &call<&F::gibbs_appell, &GibbsAppell<S>::gravity, In, Out&>;
@@ -147,12 +149,21 @@ struct Dynamics<S>::Choice {
         in_in_in_matrices<&F::derivatives, &Derivatives<S>::inverse_dynamics>();
     forward_dynamics_derivatives =
         in_in_in_matrices<&F::derivatives, &Derivatives<S>::forward_dynamics>();
+    inverse_mass_matrix = in_matrix<&F::gibbs_appell, &GibbsAppell<S>::inverse_mass_matrix>();
     if (tree.has_mimic()) {
-      take_cholesky();
+      take_gibbs_appell_accelerations();
     } else {
       take_articulated_body();
-      take_udut_inverse();
+      constexpr double long_path = 8.0;
+      if (mean_depth(tree) > long_path) take_udut_inverse();
     }
+  }
+  /// How many bodies lie between a body and the base, on the average.
+  [[nodiscard]] static double mean_depth(const Tree<S>& tree) noexcept {
+    double sum = 0.0;
+    for (int i = 0; i < tree.nb(); ++i)
+      for (int j = tree.bodies()[i].parent; j >= 0; j = tree.bodies()[j].parent) sum += 1.0;
+    return sum / std::max(1, tree.nb());
   }
 
   /// What the family provides instead.
@@ -162,6 +173,7 @@ struct Dynamics<S>::Choice {
         inverse_dynamics = in_in_in_out<&F::newton_euler, &NewtonEuler<S>::inverse_dynamics>();
         bias = in_in_out<&F::newton_euler, &NewtonEuler<S>::bias>();
         velocity_effort = in_in_out<&F::newton_euler, &NewtonEuler<S>::velocity_effort>();
+        gravity = &call<&F::newton_euler, &NewtonEuler<S>::gravity, In, Out&>;
         return;
       case Method::denoc:
         inverse_dynamics = in_in_in_out<&F::denoc, &Denoc<S>::inverse_dynamics>();
@@ -171,7 +183,8 @@ struct Dynamics<S>::Choice {
       case Method::gibbs_appell:
         take_gibbs_appell_efforts();
         mass_matrix = in_matrix<&F::gibbs_appell, &GibbsAppell<S>::mass_matrix>();
-        forward_dynamics = in_in_in_out<&F::gibbs_appell, &GibbsAppell<S>::forward_dynamics>();
+        take_gibbs_appell_accelerations();
+        inverse_mass_matrix = in_matrix<&F::gibbs_appell, &GibbsAppell<S>::inverse_mass_matrix>();
         return;
       case Method::composite_body:
         mass_matrix = in_matrix<&F::composite_body, &CompositeBody<S>::mass_matrix>();
@@ -189,6 +202,9 @@ struct Dynamics<S>::Choice {
     inverse_dynamics = in_in_in_out<&F::gibbs_appell, &GibbsAppell<S>::inverse_dynamics>();
     bias = in_in_out<&F::gibbs_appell, &GibbsAppell<S>::bias>();
     velocity_effort = in_in_out<&F::gibbs_appell, &GibbsAppell<S>::velocity_effort>();
+  }
+  void take_gibbs_appell_accelerations() noexcept {
+    forward_dynamics = in_in_in_out<&F::gibbs_appell, &GibbsAppell<S>::forward_dynamics>();
   }
   void take_articulated_body() noexcept {
     forward_dynamics = in_in_in_out<&F::articulated_body, &ArticulatedBody<S>::forward_dynamics>();

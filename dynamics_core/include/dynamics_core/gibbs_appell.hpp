@@ -45,6 +45,8 @@ struct Link {
   Vec3<S> s;                  ///< from the tree's first origin to this one
   int axes;                   ///< where the axes of the path to this body begin in path_axes
   int depth;                  ///< bodies on the path, itself not counted
+  int blocks;                 ///< of axes of these
+  int own_axis;               ///< where its own axis is, after the beginning
   bool heavy;                 ///< the subtree's composite has a mass
 };
 
@@ -552,6 +554,9 @@ void GibbsAppell<S>::size_paths() {
     link_[i].depth = parent < 0 ? 0 : link_[p].depth + 1;
     level[i] = parent < 0 ? 0 : level[p] + (last_child[p] == static_cast<int>(i) ? 0 : 1);
     levels = std::max(levels, level[i] + 1);
+    link_[i].blocks = blocks_for<S>(link_[i].depth);
+    link_[i].own_axis = link_[i].depth / block_width<S> * gibbs_appell::Axes<S>::size +
+                        link_[i].depth % block_width<S>;
     longest = std::max(longest, blocks_for<S>(link_[i].depth + 1));
   }
   const int size = longest * gibbs_appell::Axes<S>::size;
@@ -736,12 +741,11 @@ RD_INLINE void GibbsAppell<S>::hessian(Put&& put) noexcept {
       const PathForce<S> F = path_force<S>(b, l);
       const S* parent = path_axes_.data() + p.axes;
       if (b.X.branch)
-        turn_and_multiply<true, S>(b.X, F, blocks_for<S>(l.depth), parent, axes, row);
+        turn_and_multiply<true, S>(b.X, F, l.blocks, parent, axes, row);
       else
-        turn_and_multiply<false, S>(b.X, F, blocks_for<S>(l.depth), parent, axes, row);
+        turn_and_multiply<false, S>(b.X, F, l.blocks, parent, axes, row);
     }
-    constexpr int width = block_width<S>;
-    set_axis<S>(b, l.s, axes + l.depth / width * Axes<S>::size + l.depth % width);
+    set_axis<S>(b, l.s, axes + l.own_axis);
     row[l.depth] = own_product<S>(b, l.composite) + b.rotor;
     put(i, row);
   }
@@ -771,7 +775,7 @@ RD_INLINE void GibbsAppell<S>::scatter(int i, const S* row, MatrixOut<S>& M) con
 template <class S>
 void GibbsAppell<S>::hessian_matrix(MatrixOut<S>& M) noexcept {
   const bool dense = tree_->dense_mass_matrix() && !tree_->has_mimic();
-  if (!dense) M.setZero();
+  if (!dense) set_zero<S>(M);
   hessian([&](int i, const S* row) { scatter(i, row, M); });
   if (dense) mirror_upper<S>(M);
 }

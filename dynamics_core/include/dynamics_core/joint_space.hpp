@@ -4,6 +4,8 @@
 /// From the bodies to the coordinates: where several bodies share a coordinate (mimic joints) their
 /// parts add up.
 
+#include <algorithm>
+
 #include "dynamics_core/tree.hpp"
 
 namespace dynamics_core {
@@ -41,8 +43,19 @@ RD_INLINE void add_element(const Body<S>& row, const Body<S>& column, const S& x
     C(row.dof, column.dof) = x;
 }
 
-/// Copies one triangle of a matrix into the other, by strips of eight columns: what is read lies
-/// together, and what is written lies in eight places.
+/// Zero in every element: a matter of memory, for which compilers know better than a loop.
+template <class S>
+RD_INLINE void set_zero(MatrixOut<S>& A) noexcept {
+  if (A.outerStride() == A.rows()) {
+    std::fill_n(A.data(), A.size(), S(0));
+    return;
+  }
+  for (Eigen::Index j = 0; j < A.cols(); ++j)
+    std::fill_n(A.data() + j * A.outerStride(), A.rows(), S(0));
+}
+
+/// Copies one triangle of a matrix into the other, by strips of eight, so that neither the elements
+/// read nor those written lie in more than eight columns at a time.
 template <class S>
 RD_INLINE void mirror_lower(MatrixOut<S>& M) noexcept {
   constexpr Eigen::Index strip = 8;

@@ -11,6 +11,7 @@
 
 #include <vector>
 
+#include "dynamics_core/joint_space.hpp"
 #include "dynamics_core/quaternion.hpp"
 #include "dynamics_core/tree.hpp"
 
@@ -50,8 +51,8 @@ class Kinematics {
   /// J (6 × nv), [ω; v] = J v for the same point.
   [[nodiscard]] StatusOf<S> jacobian(int link, MatrixOut<S> J,
                                      const Vec3<S>& offset = Vec3<S>::Zero()) const noexcept;
-  /// The same at q, without update and without a change of what the last one left: of the robot only
-  /// the joints on the way to the link are visited.
+  /// The same at q, without update and without a change of what the last one left. Only the joints
+  /// on the way to the link are visited, and only their coordinates are read.
   [[nodiscard]] StatusOf<S> jacobian(VectorIn<S> q, int link, MatrixOut<S> J,
                                      const Vec3<S>& offset = Vec3<S>::Zero()) noexcept;
   /// J̇ (6 × nv), so that [ω̇; v̇] = J v̇ + J̇ v for the same point.
@@ -265,14 +266,14 @@ StatusOf<S> Kinematics<S>::jacobian(int index, MatrixOut<S> J,
 template <class S>
 StatusOf<S> Kinematics<S>::jacobian(VectorIn<S> q, int index, MatrixOut<S> J,
                                     const Vec3<S>& offset) noexcept {
-  StatusOf<S> status = check<S>(*tree_, q);
-  if (failed(status)) return status;
+  if (q.size() != tree_->nq()) return Status::wrong_size;
   if (!tree_->has_link(index)) return Status::out_of_range;
   if (J.rows() != 6 || J.cols() != tree_->nv()) return Status::wrong_size;
+  StatusOf<S> status = Status::ok;
   const Link<S>& l = link(index);
   const int n = tree_->move_path_to(q, l.body, status);
   if (failed(status)) return status;
-  if (n < tree_->nv() || tree_->has_mimic()) J.setZero();
+  if (n < tree_->nv() || tree_->has_mimic()) set_zero<S>(J);
   const Body<S>* body = tree_->bodies();
   const int* path = tree_->path();
   JointAxis* joint = path_.data();

@@ -149,24 +149,19 @@ inline void sincos_many(const double* __restrict x, double* __restrict s, double
     const double k = t - round;
     const double r = ((x[i] - k * part_1) - k * part_2) - k * part_3;
     const double z = r * r;
-    // Taylor's series on |r| ≤ π/4: the next terms are below 5e-17 and 3e-18.
-    double sin_r = -1.0 / 1307674368000.0;
-    sin_r = sin_r * z + 1.0 / 6227020800.0;
-    sin_r = sin_r * z - 1.0 / 39916800.0;
-    sin_r = sin_r * z + 1.0 / 362880.0;
-    sin_r = sin_r * z - 1.0 / 5040.0;
-    sin_r = sin_r * z + 1.0 / 120.0;
-    sin_r = sin_r * z - 1.0 / 6.0;
-    sin_r = r + r * (z * sin_r);
-    double cos_r = 1.0 / 20922789888000.0;
-    cos_r = cos_r * z - 1.0 / 87178291200.0;
-    cos_r = cos_r * z + 1.0 / 479001600.0;
-    cos_r = cos_r * z - 1.0 / 3628800.0;
-    cos_r = cos_r * z + 1.0 / 40320.0;
-    cos_r = cos_r * z - 1.0 / 720.0;
-    cos_r = cos_r * z + 1.0 / 24.0;
-    cos_r = cos_r * z - 0.5;
-    cos_r = 1.0 + z * cos_r;
+    // Taylor's series on |r| ≤ π/4: the next terms are below 5e-17 and 3e-18. Summed in pairs, for
+    // Horner's rule would wait for each product.
+    const double z2 = z * z;
+    const double z4 = z2 * z2;
+    const double sin_low =
+        (-1.0 / 6.0 + z * (1.0 / 120.0)) + z2 * (-1.0 / 5040.0 + z * (1.0 / 362880.0));
+    const double sin_high =
+        (-1.0 / 39916800.0 + z * (1.0 / 6227020800.0)) + z2 * (-1.0 / 1307674368000.0);
+    const double sin_r = r + r * (z * (sin_low + z4 * sin_high));
+    const double cos_low = (-0.5 + z * (1.0 / 24.0)) + z2 * (-1.0 / 720.0 + z * (1.0 / 40320.0));
+    const double cos_high = (-1.0 / 3628800.0 + z * (1.0 / 479001600.0)) +
+                            z2 * (-1.0 / 87178291200.0 + z * (1.0 / 20922789888000.0));
+    const double cos_r = 1.0 + z * (cos_low + z4 * cos_high);
     std::int64_t sin_bits = 0;
     std::int64_t cos_bits = 0;
     std::memcpy(&sin_bits, &sin_r, sizeof sin_r);
@@ -263,14 +258,15 @@ template <class S>
 template <class S>
 class FiniteSum {
  public:
+  /// The last block may overlap the one before it.
   RD_INLINE void add(const S* x, Eigen::Index n) noexcept {
-    Eigen::Index k = 0;
-    for (; k + block_width<S> <= n; k += block_width<S>) {
-      Block<S> some;
-      load<S>(x + k, some);
-      blocks_ += some * zero_;
+    constexpr Eigen::Index width = block_width<S>;
+    if (n < width) {
+      for (Eigen::Index k = 0; k < n; ++k) rest_ += x[k] * zero_;
+      return;
     }
-    for (; k < n; ++k) rest_ += x[k] * zero_;
+    for (Eigen::Index k = 0; k < n - width; k += width) add_block(x + k);
+    add_block(x + n - width);
   }
   /// A vector, a matrix or an expression.
   template <class Values>
@@ -291,6 +287,12 @@ class FiniteSum {
   }
 
  private:
+  RD_INLINE void add_block(const S* x) noexcept {
+    Block<S> some;
+    load<S>(x, some);
+    blocks_ += some * zero_;
+  }
+
   S zero_ = S(0);
   S rest_ = S(0);
   Block<S> blocks_ = Block<S>(Block<S>{} * zero_);

@@ -95,8 +95,8 @@ class Tree {
   // --- the configuration -------------------------------------------------------------------------
   /// Brings the bodies' X to q, whose size and finiteness have been checked.
   [[nodiscard]] StatusOf<S> move_to(VectorIn<S> q) noexcept;
-  /// The same for the bodies on the path to `tip` alone (and for floating joints). Returns their
-  /// number; path() has them from the tip on.
+  /// The same for the bodies on the path to `tip` alone (and for floating joints), whose coordinates
+  /// are checked here; no other is read. Returns their number; path() has them from the tip on.
   [[nodiscard]] int move_path_to(VectorIn<S> q, int tip, StatusOf<S>& status) noexcept;
   [[nodiscard]] const int* path() const noexcept { return path_.data(); }
 
@@ -435,6 +435,9 @@ int Tree<S>::move_path_to(VectorIn<S> q, int tip, StatusOf<S>& status) noexcept 
     path_.data()[n] = i;
     coordinate[n] = source.multiplier * q[source.q] + source.offset;
   }
+  FiniteSum<S> sum;
+  sum.add(coordinate, n);
+  status = merged(status, finite_status<S>(sum.value()));
   const int padded = (n + sincos_block - 1) / sincos_block * sincos_block;
   sincos_many(coordinate, sine_.data(), cosine_.data(), padded);
   for (int k = 0; k < n; ++k) {
