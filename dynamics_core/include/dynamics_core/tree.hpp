@@ -252,7 +252,8 @@ Tree<S>::Tree(const Model& model)
                             [&b](const BodyData& o) { return o.dof == b.dof && &o != &b; }));
   const auto n = bodies_.size();
   external_.assign(n, Force<S>::zero());
-  const auto padded = (n + sincos_block - 1) / sincos_block * sincos_block;
+  constexpr std::size_t block = sincos_block<S>;
+  const auto padded = (n + block - 1) / block * block;
   coordinate_.assign(padded, S(0));
   sine_.assign(padded, S(0));
   cosine_.assign(padded, S(1));
