@@ -10,6 +10,7 @@
 
 #include <optional>
 
+#include "../src/batch_kernel.hpp"
 #include "dynamics_core/families.hpp"
 
 namespace dynamics_core {
@@ -18,11 +19,22 @@ struct Kernels {
   const char* name;
   Dynamics<double>::Choice (*choose_double)(const Tree<double>&, std::optional<Method>) noexcept;
   Dynamics<float>::Choice (*choose_float)(const Tree<float>&, std::optional<Method>) noexcept;
+  /// None where there are no lanes; then that of the baseline serves.
+  std::unique_ptr<BatchKernel> (*make_batch_kernel)(const Model&);
 };
+
+/// Those in use, see instruction_set().
+[[nodiscard]] const Kernels& kernels();
 
 /// The table of the instruction set that this is compiled for.
 [[nodiscard]] inline Kernels kernels_here(const char* name) noexcept {
-  return {name, &choose_here<double>, &choose_here<float>};
+  return {name, &choose_here<double>, &choose_here<float>,
+#ifdef RD_HAVE_XSIMD
+          &make_batch_kernel
+#else
+          nullptr
+#endif
+  };
 }
 
 }  // namespace dynamics_core

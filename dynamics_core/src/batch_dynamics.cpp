@@ -8,7 +8,7 @@
 #include <thread>
 #include <utility>
 
-#include "batch_kernel.hpp"
+#include "../kernels/kernels.hpp"
 
 namespace dynamics_core {
 
@@ -32,7 +32,9 @@ class BatchDynamics::Workers {
  public:
   Workers(const Model& model, int threads)
       : nq(model.nq), nv(model.nv), links_(static_cast<int>(model.links.size())) {
-    for (int i = 0; i <= threads; ++i) kernels_.push_back(make_batch_kernel(model));
+    auto* const with_lanes = kernels().make_batch_kernel;
+    auto* const make = with_lanes != nullptr ? with_lanes : &make_batch_kernel;
+    for (int i = 0; i <= threads; ++i) kernels_.push_back(make(model));
     threads_.reserve(static_cast<std::size_t>(std::max(0, threads)));
     try {
       for (std::size_t i = 1; i < kernels_.size(); ++i)

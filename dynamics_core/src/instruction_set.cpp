@@ -52,12 +52,12 @@ constexpr const char* baseline_name = "generic";
       "name one of " + text::alternatives(instruction_sets()) + ", or none for the best");
 }
 
-[[nodiscard]] const Kernels& kernels() {
+}  // namespace
+
+const Kernels& kernels() {
   static const Kernels& picked = pick();
   return picked;
 }
-
-}  // namespace
 
 std::string instruction_set() { return kernels().name; }
 

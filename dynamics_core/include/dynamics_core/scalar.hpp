@@ -70,6 +70,7 @@
 #include <Eigen/Core>
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 
@@ -85,15 +86,18 @@ template <class S>
 using Mat3 = Eigen::Matrix<S, 3, 3>;
 /// What the library keeps and hands out. How Eigen aligns and allocates depends on the instructions
 /// it is compiled for; of these it does not, so that library and program may be compiled for
-/// different ones.
+/// different ones. (Registers of several lanes want more than malloc's alignment; they stay inside.)
 template <class S>
-using Vec6 = Eigen::Matrix<S, 6, 1, Eigen::DontAlign>;
+inline constexpr int storage = alignof(S) > alignof(std::max_align_t) ? Eigen::AutoAlign
+                                                                      : Eigen::DontAlign;
 template <class S>
-using Mat6 = Eigen::Matrix<S, 6, 6, Eigen::DontAlign>;
+using Vec6 = Eigen::Matrix<S, 6, 1, storage<S>>;
 template <class S>
-using VectorX = Eigen::Matrix<S, Eigen::Dynamic, 1, Eigen::DontAlign>;
+using Mat6 = Eigen::Matrix<S, 6, 6, storage<S>>;
 template <class S>
-using MatrixX = Eigen::Matrix<S, Eigen::Dynamic, Eigen::Dynamic, Eigen::DontAlign>;
+using VectorX = Eigen::Matrix<S, Eigen::Dynamic, 1, storage<S>>;
+template <class S>
+using MatrixX = Eigen::Matrix<S, Eigen::Dynamic, Eigen::Dynamic, storage<S>>;
 
 namespace detail {
 template <class T>

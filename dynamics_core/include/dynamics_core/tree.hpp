@@ -439,7 +439,8 @@ int Tree<S>::move_path_to(VectorIn<S> q, int tip, StatusOf<S>& status) noexcept 
   FiniteSum<S> sum;
   sum.add(coordinate, n);
   status = merged(status, finite_status<S>(sum.value()));
-  const int padded = (n + sincos_block - 1) / sincos_block * sincos_block;
+  constexpr int block = sincos_block<S>;
+  const int padded = (n + block - 1) / block * block;
   sincos_many(coordinate, sine_.data(), cosine_.data(), padded);
   for (int k = 0; k < n; ++k) {
     const int i = path_.data()[k];
