@@ -92,7 +92,7 @@ void add_robot_options(CLI::App& app, RobotOptions& options) {
       ->type_name("FILE");
   repeatable("--locked", options.locked, "JOINT=VALUE", "Hold a joint at a position (repeatable)");
   repeatable("--payload", options.payloads, "LINK,MASS,X,Y,Z",
-             "Fix a load to a link: kg, and its centre of mass in m;\nsix more numbers are its "
+             "Fix a payload to a link: kg, and its centre of mass in m;\nsix more numbers are its "
              "inertia\nixx,ixy,ixz,iyy,iyz,izz (repeatable)");
   repeatable("--damping", options.damping, "JOINT=VALUE", "Viscous friction (repeatable)");
   repeatable("--friction", options.friction, "JOINT=VALUE", "Coulomb friction (repeatable)");
@@ -124,9 +124,10 @@ LoopSet load_loops(const Model& model, const RobotOptions& options) {
   return options.loops.empty() ? LoopSet{} : dynamics_core::load_loops(options.loops, model);
 }
 
-std::vector<LinkPayload> parse_payloads(const Model& model, const std::vector<std::string>& texts,
-                                        const std::string& option) {
-  std::vector<LinkPayload> loads;
+std::vector<CarriedPayload> parse_payloads(const Model& model,
+                                           const std::vector<std::string>& texts,
+                                           const std::string& option) {
+  std::vector<CarriedPayload> payloads;
   for (const std::string& text : texts) {
     const std::string what = option + " '" + text + "'";
     const auto comma = text.find(',');
@@ -142,20 +143,20 @@ std::vector<LinkPayload> parse_payloads(const Model& model, const std::vector<st
     const std::string link = trimmed(text.substr(0, comma));
     const int index = model.find_link(link);
     if (index < 0)
-      throw ModelError(option, "link '" + link + "'", "there is no such link to load",
+      throw ModelError(option, "link '" + link + "'", "there is no such link to carry it",
                        "`dynamics info` lists the links");
-    for (const LinkPayload& other : loads)
+    for (const CarriedPayload& other : payloads)
       if (other.link == index)
-        throw UsageError(option + ": link '" + link + "' is named twice; give one load a link");
-    loads.push_back({index, payload});
+        throw UsageError(option + ": link '" + link + "' is named twice; give one payload a link");
+    payloads.push_back({index, payload});
   }
-  return loads;
+  return payloads;
 }
 
 Dynamics<double> make_dynamics(const Model& model, const RobotOptions& options) {
   Dynamics<double> robot(model);
-  for (const LinkPayload& load : parse_payloads(model, options.payloads, "--payload"))
-    if (const Status status = robot.set_payload(load.link, load.payload); status != Status::ok)
+  for (const CarriedPayload& on : parse_payloads(model, options.payloads, "--payload"))
+    if (const Status status = robot.set_payload(on.link, on.payload); status != Status::ok)
       throw UsageError(std::string("--payload: ") + to_string(status));
   return robot;
 }

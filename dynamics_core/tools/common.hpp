@@ -61,15 +61,15 @@ void add_robot_options(CLI::App& app, RobotOptions& options);
 /// The loop joints declared in a file of their own; none without that option. Throws ModelError.
 [[nodiscard]] LoopSet load_loops(const Model& model, const RobotOptions& options);
 
-/// A load on a link (index into Model::links).
-struct LinkPayload {
+/// A payload on a link (index into Model::links).
+struct CarriedPayload {
   int link;
   Payload<double> payload;
 };
 /// link,mass,x,y,z and optionally the six elements of the inertia, from each use of `option`.
-[[nodiscard]] std::vector<LinkPayload> parse_payloads(const Model& model,
-                                                      const std::vector<std::string>& texts,
-                                                      const std::string& option);
+[[nodiscard]] std::vector<CarriedPayload> parse_payloads(const Model& model,
+                                                         const std::vector<std::string>& texts,
+                                                         const std::string& option);
 
 /// The robot with its payloads.
 [[nodiscard]] Dynamics<double> make_dynamics(const Model& model, const RobotOptions& options);

@@ -42,10 +42,10 @@ struct JointGains {
 
 /// All that is the same for every law.
 struct Experiment {
-  Model model;                           ///< what the controller knows
-  Model robot;                           ///< what it is
-  std::vector<LinkPayload> known_loads;  ///< of the controller's model
-  std::vector<LinkPayload> loads;        ///< of the robot
+  Model model;                                 ///< what the controller knows
+  Model robot;                                 ///< what it is
+  std::vector<CarriedPayload> known_payloads;  ///< of the controller's model
+  std::vector<CarriedPayload> payloads;        ///< of the robot
   simulation::Imperfections imperfections;
   PlannedMotion motion;
   std::vector<JointGains> gains;

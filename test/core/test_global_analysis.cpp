@@ -68,7 +68,7 @@ TEST(GlobalAnalysis, ScrewInClosedForm) {
   constexpr double q = 0.4, v = 1.3, a = 0.9, lift = 0.5;
   const double inertia = I + m * (r * r + p * p);
   const double weight = m * g * p;
-  const RobotDescription by_dh = parse_dh(R"(
+  RobotDescription by_dh = parse_dh(R"(
 gravity: [0, 0, -9.81]
 joints:
   - {type: helical, pitch: -0.05, b: 0.5, mass: 3, r: [0.1, 0, 0], inertia: [0.01, 0.01, 0.02, 0, 0, 0]}
