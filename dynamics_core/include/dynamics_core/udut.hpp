@@ -363,7 +363,8 @@ StatusOf<S> Udut<S>::inverse_mass_matrix(VectorIn<S> q, MatrixOut<S> M_inv) noex
   const StatusOf<S> status = reduce();
   if (failed(status)) return status;
   find_responses();
-  if (response_.front().end < tree_->nb()) set_zero<S>(M_inv);  // trees apart from each other
+  const int n = tree_->nb();
+  if (n > 0 && response_.front().end < n) set_zero<S>(M_inv);  // trees apart from each other
   collect_responses(M_inv);
   mirror_lower<S>(M_inv);
   return merged(status, result_status<S>(M_inv));
