@@ -5,8 +5,11 @@
 /// the processor's registers are. For double and float a block is four numbers and the compiler puts
 /// it into the registers that there are; for any other scalar it is one number.
 
+#include <cstddef>
 #include <cstring>
+#include <new>
 #include <type_traits>
+#include <vector>
 
 #include "dynamics_core/inline.hpp"
 
@@ -41,6 +44,25 @@ template <class S>
 [[nodiscard]] constexpr int blocks_for(int n) noexcept {
   return (n + block_width<S> - 1) / block_width<S>;
 }
+
+/// Memory in which a block that begins at a multiple of its width lies in one line of the cache.
+/// Without that a mass matrix took up to a fifth longer, by the luck of the allocation.
+template <class S>
+struct BlockAllocator {
+  using value_type = S;
+  static constexpr std::align_val_t alignment{64};
+  BlockAllocator() = default;
+  template <class T>
+  explicit BlockAllocator(const BlockAllocator<T>& /*other*/) noexcept {}
+  [[nodiscard]] S* allocate(std::size_t n) {
+    return static_cast<S*>(::operator new(n * sizeof(S), alignment));
+  }
+  void deallocate(S* p, std::size_t /*n*/) noexcept { ::operator delete(p, alignment); }
+  friend bool operator==(const BlockAllocator&, const BlockAllocator&) noexcept { return true; }
+  friend bool operator!=(const BlockAllocator&, const BlockAllocator&) noexcept { return false; }
+};
+template <class S>
+using BlockVector = std::vector<S, BlockAllocator<S>>;
 
 /// B is a block or an S.
 template <class S, class B>

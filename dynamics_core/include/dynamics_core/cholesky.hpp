@@ -129,7 +129,7 @@ class MassMatrixFactors {
   [[nodiscard]] const S* row(int k) const noexcept {
     return rows_.data() + start_[static_cast<std::size_t>(k)];
   }
-  [[nodiscard]] S* inverse_column(int k) noexcept { return Z_.data() + k * Z_.outerStride(); }
+  [[nodiscard]] S* inverse_column(int k) noexcept { return Z_.data() + k * Z_stride_; }
   void eliminate(int k) noexcept;
   template <int count>
   void invert_blocks(int k, int j) noexcept;
@@ -140,8 +140,9 @@ class MassMatrixFactors {
   std::vector<int> start_;  ///< by coordinate: where its row begins
   std::vector<int> depth_;  ///< how many ancestors it has
   MatrixX<S> M_;            ///< nv × nv
-  std::vector<S> rows_;     ///< L, and 1/D at each row's end; each row in whole blocks
-  MatrixX<S> Z_;            ///< M⁻¹, its columns in whole blocks
+  BlockVector<S> rows_;     ///< L, and 1/D at each row's end; each row in whole blocks
+  int Z_stride_;
+  BlockVector<S> Z_;  ///< M⁻¹, its columns in whole blocks
 };
 
 template <class S>
@@ -158,7 +159,8 @@ MassMatrixFactors<S>::MassMatrixFactors(const Tree<S>& tree)
   rows_.assign(static_cast<std::size_t>(size), S(0));
   // An odd number of blocks a column: with a power of two, all elements of a row would lie in the
   // same few places of the cache.
-  Z_.setZero((blocks_for<S>(n) | 1) * block_width<S>, n);
+  Z_stride_ = (blocks_for<S>(n) | 1) * block_width<S>;
+  Z_.assign(static_cast<std::size_t>(Z_stride_ * n), S(0));
 }
 
 /// Takes coordinate k out of the matrix: A_ij −= L_ki A_kj, then stores L_k and 1/D_k.

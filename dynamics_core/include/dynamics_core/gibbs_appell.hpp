@@ -120,8 +120,8 @@ class GibbsAppell {
   Tree<S>* tree_;
   unsigned revision_ = 0;
   std::vector<Link> link_;
-  std::vector<S> path_axes_;  ///< ∂ω̇/∂q̈ and ∂s̈/∂q̈ of paths: six rows of a block, block after block
-  VectorX<S> path_row_;  ///< one row of M, by the bodies of a path, in whole blocks
+  BlockVector<S> path_axes_;  ///< ∂ω̇/∂q̈ and ∂s̈/∂q̈ of paths: six rows of a block, block after block
+  BlockVector<S> path_row_;  ///< one row of M, by the bodies of a path, in whole blocks
   MassMatrixFactors<S> factors_;
   VectorX<S> bias_;  ///< nv
 };
@@ -562,7 +562,7 @@ void GibbsAppell<S>::size_paths() {
   const int size = longest * gibbs_appell::Axes<S>::size;
   for (std::size_t i = 0; i < link_.size(); ++i) link_[i].axes = level[i] * size;
   path_axes_.assign(static_cast<std::size_t>(levels * size), S(0));
-  path_row_ = VectorX<S>::Zero(longest * block_width<S>);
+  path_row_.assign(static_cast<std::size_t>(longest * block_width<S>), S(0));
 }
 
 /// Only a revolute body hands all of its mass down.

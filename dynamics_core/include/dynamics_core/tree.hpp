@@ -134,7 +134,7 @@ class Tree {
 
   std::vector<Source> sources_;
   std::vector<S> slide_;  ///< by body: helical, X.d where the coordinate is zero
-  std::vector<S> coordinate_, sine_, cosine_;  ///< a whole number of blocks of sincos_many
+  BlockVector<S> coordinate_, sine_, cosine_;  ///< a whole number of blocks of sincos_many
   std::vector<int> path_;                      ///< nb
   std::vector<Vec3<S>> moments_;               ///< per body, for update_pivot_scales
   int nq_;

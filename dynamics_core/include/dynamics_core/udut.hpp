@@ -77,14 +77,14 @@ class Udut {
   void collect_responses(MatrixOut<S>& M_inv) noexcept;
 
   /// What M⁻¹ needs of a body, all in one frame for a tree, that of its first body, so that nothing
-  /// has to be turned on the way from body to body. A unit effort at joint k reaches an ancestor's body i as
-  /// a force η_ik (Eq. 13), and the body answers with the acceleration −Ω_i η_ik. So
+  /// has to be turned on the way from body to body. A unit effort at joint k reaches the body i above
+  /// it as a force η_ik (Eq. 13), and the body answers with the acceleration −Ω_i η_ik. So
   ///
   ///     M⁻¹_ik = −ρ_iᵀ η_ik           for k below i,
   ///     M⁻¹_jk = η_ijᵀ Ω_i η_ik       for j and k below different children of i,
   ///
-  /// with Ω_i = (1 − h ψᵀ) Ω_λ (1 − ψ hᵀ) + h hᵀ/m̂ from Eqs. 12 to 15, y = Ω_λ ψ, M⁻¹_ii = 1/m̂ + ψᵀy
-  /// and ρ_i = Ω_i h less what h does to the rotor: M⁻¹_ii h − y.
+  /// where from Eqs. 12 to 15 Ω_i = (1 − h ψᵀ) Ω_λ (1 − ψ hᵀ) + h hᵀ/m̂, and with y = Ω_λ ψ
+  /// M⁻¹_ii = 1/m̂ + ψᵀ y and ρ_i = M⁻¹_ii h − y.
   struct Response {
     Pose<S> X_RB;  ///< in the frame R of the first body on the way to it
     S h[6], psi[6], rho[6];
@@ -101,8 +101,8 @@ class Udut {
   std::vector<Link> link_;                 ///< X, psi and inv_m belong to the last factors
   std::vector<Response> response_;         ///< for M⁻¹
   int row_length_;                         ///< nb in whole blocks and one more
-  std::vector<S> eta_;                     ///< six rows: η by the body k whose effort it is due to
-  std::vector<S> row_;                     ///< of M⁻¹, from the diagonal on
+  BlockVector<S> eta_;                     ///< six rows: η by the body k whose effort it is due to
+  BlockVector<S> row_;                     ///< of M⁻¹, from the diagonal on
   StatusOf<S> status_ = Status::singular;  ///< of the last factorisation
 };
 
@@ -363,7 +363,8 @@ StatusOf<S> Udut<S>::inverse_mass_matrix(VectorIn<S> q, MatrixOut<S> M_inv) noex
   const StatusOf<S> status = reduce();
   if (failed(status)) return status;
   find_responses();
-  if (response_.front().end < tree_->nb()) set_zero<S>(M_inv);  // trees apart from each other
+  const int n = tree_->nb();
+  if (n > 0 && response_.front().end < n) set_zero<S>(M_inv);  // trees apart from each other
   collect_responses(M_inv);
   mirror_lower<S>(M_inv);
   return merged(status, result_status<S>(M_inv));
