@@ -68,7 +68,8 @@ int main(int argc, char** argv) {
   namespace tools = dynamics_core::tools;
   const std::vector<Command> commands = {tools::add_info(program),  tools::add_check(program),
                                          tools::add_eval(program),  tools::add_simulate(program),
-                                         tools::add_count(program), tools::add_track(program)};
+                                         tools::add_count(program), tools::add_track(program),
+                                         tools::add_generate(program)};
   try {
     program.parse(argc, argv);
   } catch (const CLI::Success& request) {  // --help, --version
