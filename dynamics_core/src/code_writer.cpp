@@ -147,6 +147,11 @@ class Body {
     give_slots();
   }
 
+  /// Is the array one of the function's own?
+  [[nodiscard]] static bool waits(const std::string& array) {
+    return array == "w" || array == "sine" || array == "cosine";
+  }
+
   /// The parts that were too much for one function, before it, and the body itself.
   [[nodiscard]] std::string text() const;
   [[nodiscard]] std::size_t angles() const { return angles_.size(); }
@@ -198,6 +203,7 @@ class Body {
   [[nodiscard]] std::string value(std::size_t i, std::size_t part) const;
   [[nodiscard]] std::string term(Operand x, std::size_t part) const;
   [[nodiscard]] std::string factor(Operand x, std::size_t part) const;
+  [[nodiscard]] std::string divisor(Operand x, std::size_t part) const;
   [[nodiscard]] std::string lone(Operand x, std::size_t part) const;
   [[nodiscard]] std::string expression(std::size_t i, std::size_t part) const;
   [[nodiscard]] std::string as_value(std::size_t i, const std::string& text) const;
@@ -378,6 +384,11 @@ std::string Body::factor(Operand x, std::size_t part) const {
   const bool is_sum = !named_[x.node] && node(x.node).operation == Op::add;
   return is_sum ? "(" + text + ")" : text;
 }
+/// The same, where a product has to stay together as well.
+std::string Body::divisor(Operand x, std::size_t part) const {
+  const std::string text = term(x, part);
+  return text.find(' ') == std::string::npos ? text : "(" + text + ")";
+}
 /// With its sign, where that does not matter to what is around it.
 std::string Body::lone(Operand x, std::size_t part) const {
   return x.negative ? "-" + factor(x, part) : term(x, part);
@@ -394,7 +405,7 @@ std::string Body::expression(std::size_t i, std::size_t part) const {
       if (n.x.negative) return term(n.y, part) + " - " + factor(n.x, part);
       return term(n.x, part) + (n.y.negative ? " - " : " + ") + factor(n.y, part);
     case Op::multiply: return factor(n.x, part) + " * " + factor(n.y, part);
-    case Op::divide: return factor(n.x, part) + " / " + factor(n.y, part);
+    case Op::divide: return factor(n.x, part) + " / " + divisor(n.y, part);
     case Op::safe_ratio:
       return "RATIO(" + scalar(n.x) + ", " + scalar(n.y) + ", " + scalar(n.z) + ")";
     case Op::square_root: return (is_float(style_) ? "sqrtf(" : "sqrt(") + lone(n.x, part) + ")";
@@ -528,9 +539,11 @@ std::string Body::text() const {
   for (std::size_t p = 0; several && p < parts_.size(); ++p) {
     std::vector<std::string> all;
     std::vector<std::string> names = part_arrays(p);
-    if (lanes) all.emplace_back(is_c(style_) ? "size_t stride" : "std::size_t stride");
+    const bool strides = lanes && std::any_of(names.begin(), names.end(),
+                                              [&](const auto& name) { return !waits(name); });
+    if (strides) all.emplace_back(is_c(style_) ? "size_t stride" : "std::size_t stride");
     for (const std::string& name : names) {
-      const bool own = name == "w" || name == "sine" || name == "cosine";
+      const bool own = waits(name);
       const bool written =
           name == "w" || std::any_of(function_.outputs.begin(), function_.outputs.end(),
                                      [&](const Array& array) { return array.name == name; });
@@ -540,7 +553,7 @@ std::string Body::text() const {
     }
     head += wrapped("static NOT_INLINED void " + part_name(p) + "(" + text::joined(all) + ") {", 0);
     head += part_text(p) + "}\n\n";
-    if (lanes) names.insert(names.begin(), "stride");
+    if (strides) names.insert(names.begin(), "stride");
     calls += wrapped(part_name(p) + "(" + text::joined(names) + ");", 2);
   }
   std::string body = unused_inputs() + angles_text();
@@ -631,8 +644,8 @@ const char* const polynomial_text = R"(    const VALUE t = x[i] * 0.636619772367
 )";
 
 const char* const scalar_sincos_head = R"(
-// Sines and cosines without a branch, so that the loop takes vector instructions: Taylor's series on
-// |r| <= pi/4. Within 1e-15 up to |x| = 1e5; beyond that the library takes over.
+// Sines and cosines without a branch, so that the loop takes vector instructions: Taylor's series
+// on |r| <= pi/4. Within 1e-15 up to |x| = 1e5; beyond that the library takes over.
 static void sines_and_cosines(const double* x, double* s, double* c, int n) {
   const double round = 6755399441055744.0;  // 1.5 * 2^52: adding it rounds to a whole number
   const double limit = 1e5;
@@ -777,7 +790,7 @@ static void give_rest(int n, SIZE k, SIZE count, const double* from, double* to)
         "array[i * count + k], so that one coordinate of all configurations lies "
         "together. Gravity and payloads are the same for all.");
   out += comment(
-      "Nothing is checked: a value that is not finite gives results that are not, and so "
+      "Nothing is checked: of values that are not finite come results that are not, and so "
       "may a mass matrix that is singular where its inverse is asked for. Results must "
       "not overlap arguments. No function allocates, waits or keeps anything, so that any "
       "number of threads may call them.");

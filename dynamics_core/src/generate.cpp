@@ -102,6 +102,13 @@ constexpr std::array<const char*, 76> keywords = {
   return request;
 }
 
+[[nodiscard]] std::vector<GeneratedCode::Array> arrays(const std::vector<generation::Array>& from) {
+  std::vector<GeneratedCode::Array> out;
+  for (const generation::Array& array : from)
+    out.push_back({array.name, array.rows, array.columns});
+  return out;
+}
+
 [[nodiscard]] std::runtime_error failure(const std::string& path, const std::string& what) {
   return std::runtime_error(path + ": " + what);
 }
@@ -143,9 +150,8 @@ GeneratedCode generate(const Model& model, const GenerateOptions& options) {
   for (const std::string& name : names) {
     recordings.push_back(generation::record(name, model, request));
     const generation::Recording& made = recordings.back();
-    const OperationCount c = count(made.graph);
-    code.functions.push_back({made.name, made.method, c.multiplications, c.additions,
-                              c.divisions + c.square_roots, c.sincos, made.difference});
+    code.functions.push_back({made.name, made.method, arrays(made.inputs), arrays(made.outputs),
+                              count(made.graph), made.difference});
   }
   code.header = {header_name(style), header_text(style, recordings)};
   code.source = {source_name(style), source_text(style, recordings)};

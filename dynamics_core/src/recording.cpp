@@ -7,6 +7,7 @@
 #include <optional>
 #include <stdexcept>
 
+#include "dynamics_core/config_error.hpp"
 #include "dynamics_core/counting.hpp"
 #include "dynamics_core/families.hpp"
 #include "dynamics_core/simplification.hpp"
@@ -72,6 +73,19 @@ void move_inertias_to_parents(Tree<S>& tree) {
 }
 
 // --- What is recorded ----------------------------------------------------------------------------
+
+/// The model without what is nothing but the round-off of angles and lengths in its source, such as
+/// an offset of 1e-17 m: each would cost operations.
+[[nodiscard]] Model without_round_off(Model model) {
+  for (BodyData& body : model.bodies) {
+    Transform<double>& X = body.X;
+    for (double* x : {&X.ca, &X.sa, &X.a, &X.d, &X.cg, &X.sg, &X.e, &X.b})
+      if (std::abs(*x) < 1e-15) *x = 0.0;
+    for (double* x : {&X.ca, &X.sa, &X.cg, &X.sg})
+      if (std::abs(std::abs(*x) - 1.0) < 1e-15) *x = std::copysign(1.0, *x);
+  }
+  return model;
+}
 
 template <class S>
 [[nodiscard]] std::unique_ptr<Tree<S>> make_tree(const Model& model, bool move_inertias) {
@@ -358,6 +372,20 @@ void put(const Function& function, const Request& request, const std::vector<S>&
   if (failed(status)) throw std::logic_error(to_string(status));
 }
 
+/// Where a result is; a vector is a matrix of one column.
+template <class S>
+[[nodiscard]] Eigen::Ref<const MatrixX<S>> matrix_of(Result result, const Problem<S>& p) {
+  switch (result) {
+    case Result::effort:
+    case Result::acceleration: return p.x;
+    case Result::mass:
+    case Result::inverse:
+    case Result::coriolis: return p.A;
+    case Result::jacobian: return p.J;
+  }
+  RD_UNREACHABLE();
+}
+
 /// The elements of the results, of symmetric ones the lower triangle or, for another way to the
 /// same numbers, the upper one.
 template <class S>
@@ -366,11 +394,7 @@ template <class S>
   std::vector<S> out;
   for (const Result result : function.results) {
     const Array array = output_of(result, model);
-    if (array.columns == 1) {
-      out.insert(out.end(), p.x.begin(), p.x.end());
-      continue;
-    }
-    const MatrixX<S>& matrix = result == Result::jacobian ? p.J : p.A;
+    const auto matrix = matrix_of(result, p);
     for (int i = 0; i < array.rows; ++i)
       for (int j = 0; j < (array.symmetric ? i + 1 : array.columns); ++j)
         out.push_back(upper && array.symmetric ? matrix(j, i) : matrix(i, j));
@@ -395,11 +419,12 @@ struct Candidate {
 [[nodiscard]] std::vector<Candidate> candidates(const Function& function, const Model& model,
                                                 const Request& request) {
   std::vector<Candidate> out;
+  const Model clean = without_round_off(model);
   for (const Way& way : function.ways) {
     for (const bool move_inertias : {true, false}) {
       if (move_inertias && (!function.inertia || way.divides_by_masses)) continue;
       Counted::forget();
-      Problem<Counted> problem(model, move_inertias);
+      Problem<Counted> problem(clean, move_inertias);
       Values values;
       std::vector<Counted> inputs;
       for (const double x : values.next(inputs_of(function, model, request)))
@@ -414,10 +439,12 @@ struct Candidate {
   return out;
 }
 
-/// The largest difference between the graph's results and the library's on the robot as it is,
-/// relative to the largest result.
+/// The largest difference between the graph's results and the library's on the robot as it is, in
+/// some states, relative to the largest result there. Results that are nothing but round-off are
+/// not compared in relation to each other.
 [[nodiscard]] double difference(const Function& function, const Model& model,
                                 const Request& request, const Candidate& candidate) {
+  constexpr double least_scale = 1e-6;
   double worst = 0.0;
   Problem<double> problem(model, false);
   Values values;
@@ -427,7 +454,7 @@ struct Candidate {
     if (failed(candidate.way->compute(problem))) continue;
     const std::vector<double> expected = results_of(function, model, problem, false);
     const std::vector<double> actual = candidate.graph.evaluate(inputs);
-    double scale = 1e-300;
+    double scale = least_scale;
     for (const double x : expected) scale = std::max(scale, std::abs(x));
     for (std::size_t i = 0; i < actual.size(); ++i)
       worst = std::max(worst, std::abs(actual[i] - expected[i]) / scale);
@@ -447,8 +474,7 @@ Recording record(const std::string& name, const Model& model, const Request& req
   const Function& function = find(name);
   const std::vector<Candidate> all = candidates(function, model, request);
   if (all.empty())
-    throw std::runtime_error(name +
-                             ": no method can treat this robot; is its mass matrix singular?");
+    throw ConfigError("functions", name, "this robot cannot have it, its mass matrix is singular");
   const auto best = std::min_element(
       all.begin(), all.end(),
       [](const Candidate& x, const Candidate& y) { return cost(x.graph) < cost(y.graph); });

@@ -37,13 +37,13 @@ struct Recording {
   std::string method;
   std::vector<Array> inputs, outputs;  ///< the graph has their elements, one array after another
   OperationGraph graph;                ///< simplified
-  double difference = 0.0;             ///< from the library's own results, see check()
+  double difference = 0.0;             ///< from the library's results, relative to the largest
 };
 
 /// In the order of documentation.
 [[nodiscard]] std::vector<std::string> function_names();
 /// Records the function by every family of algorithms that has it, and takes the one of the fewest
-/// operations. Throws std::runtime_error where none can treat the robot.
+/// operations. Throws ConfigError where none can treat the robot.
 [[nodiscard]] Recording record(const std::string& function, const Model& model,
                                const Request& request);
 

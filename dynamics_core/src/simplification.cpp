@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <optional>
 #include <tuple>
 #include <unordered_map>
 #include <utility>
@@ -52,6 +53,8 @@ class Builder {
     if (is_constant(x, 0.0)) return y;
     if (is_constant(y, 0.0)) return x;
     if (x.node == y.node && x.negative != y.negative) return constant(0.0);
+    if (const auto rest = without(x, y)) return *rest;
+    if (const auto rest = without(y, x)) return *rest;
     if (x.node > y.node) std::swap(x, y);
     const bool negative = x.negative;  // the first is taken as positive, so that −x − y is −(x + y)
     return with_sign(make(Op::add, with_sign(x, negative), with_sign(y, negative)), negative);
@@ -130,6 +133,15 @@ class Builder {
   }
   [[nodiscard]] double value(Operand x) const {
     return x.negative ? -nodes_[x.node].value : nodes_[x.node].value;
+  }
+  /// What is left of the sum x + y where y is a sum with −x in it.
+  [[nodiscard]] std::optional<Operand> without(Operand x, Operand y) const {
+    if (!is_sum(nodes_[y.node])) return std::nullopt;
+    const Operand terms[2] = {with_sign(nodes_[y.node].x, y.negative),
+                              with_sign(nodes_[y.node].y, y.negative)};
+    for (const int i : {0, 1})
+      if (terms[i].node == x.node && terms[i].negative != x.negative) return terms[1 - i];
+    return std::nullopt;
   }
   [[nodiscard]] Operand make(Op op, Operand x, Operand y = {}, Operand z = {}) {
     const auto code = [](Operand o) { return 2 * o.node + (o.negative ? 1 : 0); };
@@ -367,9 +379,12 @@ class Order {
 }  // namespace
 
 OperationGraph simplified(const OperationGraph& graph) {
-  OperationGraph best = Order(graph).graph();
+  const auto rewritten = [](const OperationGraph& from) {
+    return Order(Rewriter(from).rewrite()).graph();
+  };
+  OperationGraph best = rewritten(graph);  // also brings signs to where they are expected
   for (;;) {
-    OperationGraph next = Order(Rewriter(best).rewrite()).graph();
+    OperationGraph next = rewritten(best);
     if (total(count(next)) >= total(count(best))) return best;
     best = std::move(next);
   }

@@ -36,11 +36,14 @@ struct Options {
 }
 
 void print(const GeneratedCode& code, const std::string& directory) {
-  std::vector<Row> rows = {{"function", "method", "mul", "add", "div", "sincos", "error"}};
-  for (const GeneratedCode::Function& f : code.functions)
-    rows.push_back({f.name, f.method, std::to_string(f.multiplications),
-                    std::to_string(f.additions), std::to_string(f.divisions),
-                    std::to_string(f.sincos), text::to_short_text(f.difference)});
+  std::vector<Row> rows = {{"function", "method", "mul", "add", "div", "sqrt", "sincos", "error"}};
+  for (const GeneratedCode::Function& f : code.functions) {
+    const OperationCount& c = f.operations;
+    rows.push_back({f.name, f.method, std::to_string(c.multiplications),
+                    std::to_string(c.additions), std::to_string(c.divisions),
+                    std::to_string(c.square_roots), std::to_string(c.sincos),
+                    text::to_short_text(f.difference)});
+  }
   print_table(std::cout, rows);
   std::cout << directory << '/' << code.header.name << '\n'
             << directory << '/' << code.source.name << '\n';

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "dynamics_core/counting.hpp"
 #include "dynamics_core/model.hpp"
 
 namespace dynamics_core {
@@ -38,15 +39,17 @@ struct GeneratedCode {
   };
   File header;
   File source;
-  /// What was measured of each function, for those who want to print it.
+  struct Array {
+    std::string name;
+    int rows = 0;
+    int columns = 1;
+  };
   struct Function {
     std::string name;
-    std::string method;
-    int multiplications = 0;
-    int additions = 0;
-    int divisions = 0;  ///< and square roots
-    int sincos = 0;
-    double difference = 0.0;  ///< from the library's results, relative to the largest
+    std::string method;                  ///< the cheapest way that the library knows
+    std::vector<Array> inputs, outputs;  ///< the parameters, in their order
+    OperationCount operations;
+    double difference = 0.0;  ///< from the library's results in ten states, relative to the largest
   };
   std::vector<Function> functions;
 };
