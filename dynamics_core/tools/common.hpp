@@ -36,6 +36,7 @@ struct Command {
 [[nodiscard]] Command add_simulate(CLI::App& program);
 [[nodiscard]] Command add_count(CLI::App& program);
 [[nodiscard]] Command add_track(CLI::App& program);
+[[nodiscard]] Command add_generate(CLI::App& program);
 
 /// The robot and the options that alter it, as they stand on the command line.
 struct RobotOptions {

@@ -71,6 +71,9 @@ class Tree {
   /// nothing.
   [[nodiscard]] Status set_payload(int link, const Payload<S>& payload) noexcept;
 
+  /// Replaces a link's own inertia, about its body's origin in its body's axes.
+  void set_link_inertia(int link, const RigidInertia<S>& own) noexcept;
+
   /// The inertia beside M's diagonal that the joint of a coordinate has from its rotor: rotor
   /// inertia × gear ratio². (Joints that mimic it keep theirs.) Status::out_of_range for an index
   /// that is not below nv.
@@ -354,6 +357,15 @@ Status Tree<S>::set_payload(int link, const Payload<S>& payload) noexcept {
   sum_inertia(on.body);
   update_pivot_scales();
   return Status::ok;
+}
+
+template <class S>
+void Tree<S>::set_link_inertia(int link, const RigidInertia<S>& own) noexcept {
+  Link<S>& on = links_[static_cast<std::size_t>(link)];
+  on.own = own;
+  if (on.body < 0) return;
+  sum_inertia(on.body);
+  update_pivot_scales();
 }
 
 template <class S>
