@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # realtime_dynamics on the official ROS 2 image; runs the demonstration unless told otherwise.
 #
 #   docker build -t realtime_dynamics .

@@ -35,7 +35,8 @@ void require(Status status) {
   if (status != Status::ok) throw std::runtime_error(to_string(status));
 }
 
-/// Critically damped at 5 Hz, for the inertia m that a joint has to drive while all others are free.
+/// Critically damped at 5 Hz, for the inertia m that a joint has to drive while all others are
+/// free.
 std::vector<control::Gains> gains_at(const Model& model, const Eigen::VectorXd& q) {
   Eigen::MatrixXd inverse(model.nv, model.nv);
   require(Dynamics<double>(model).inverse_mass_matrix(q, inverse));

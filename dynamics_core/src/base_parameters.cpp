@@ -59,8 +59,8 @@ class States {
 
 }  // namespace
 
-Eigen::MatrixXd BaseParameters::select(const Eigen::MatrixXd& Y) const {
-  Eigen::MatrixXd out(Y.rows(), size());
+MatrixX<double> BaseParameters::select(const MatrixX<double>& Y) const {
+  MatrixX<double> out(Y.rows(), size());
   for (int k = 0; k < size(); ++k) out.col(k) = Y.col(columns[static_cast<std::size_t>(k)]);
   return out;
 }
@@ -70,7 +70,7 @@ BaseParameters base_parameters(const Model& model, unsigned seed, double toleran
   const int n = static_cast<int>(W.cols());
   BaseParameters base;
   if (W.rows() == 0 || n == 0) {
-    base.K = Eigen::MatrixXd::Zero(0, n);
+    base.K = MatrixX<double>::Zero(0, n);
     return base;
   }
   Eigen::ColPivHouseholderQR<Eigen::MatrixXd> qr;
@@ -84,7 +84,7 @@ BaseParameters base_parameters(const Model& model, unsigned seed, double toleran
   const auto& order = qr.colsPermutation().indices();
   base.columns.assign(order.data(), order.data() + rank);
   std::sort(base.columns.begin(), base.columns.end());
-  base.K = Eigen::MatrixXd::Zero(rank, n);
+  base.K = MatrixX<double>::Zero(rank, n);
   for (int i = 0; i < rank; ++i) {
     const auto place = std::lower_bound(base.columns.begin(), base.columns.end(), order[i]);
     const auto row = place - base.columns.begin();

@@ -47,9 +47,9 @@ void scatter(const std::vector<double>& values, std::size_t configuration,
 
 }  // namespace
 
-/// A query on its way: its joints, its workspace, and the state that runs through its
-/// configurations. To build a workspace takes a few microseconds; in return no query waits for
-/// another or finds its payloads.
+/// A query on its way: its joints, a robot of its own, and the state that runs through its
+/// configurations. To build a robot takes a few microseconds; in return no query waits for another
+/// or finds its payloads.
 class Batch::Job {
  public:
   Job(const Batch& batch, const BatchQuery& query)

@@ -82,7 +82,7 @@ void check_values(const std::string& name, const std::vector<double>& values,
 
 JointStates::JointStates(const Model& model)
     : q(model.neutral()),
-      v(Eigen::VectorXd::Zero(model.nv)),
+      v(VectorX<double>::Zero(model.nv)),
       heard(static_cast<std::size_t>(model.nq), false) {}
 
 std::vector<std::string> JointStates::missing(const JointSelection& joints) const {

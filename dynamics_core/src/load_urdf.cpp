@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// URDF through urdfdom, with a reader in front of it.
 ///
-/// urdfdom by itself keeps links and joints in alphabetical order, accepts detached cycles, reads
-/// an
+/// urdfdom by itself keeps links and joints in alphabetical order, accepts detached cycles, reads an
 /// `<inertial>` that is broken half-way as far as it got, and recurses as deep as the file is
 /// nested. It refuses whole files for what does not matter here, and says why on the console only.
 /// So the XML is read first, and names, order and the tree are taken from there. What describes
@@ -20,8 +19,7 @@
 /// revolute or prismatic joint without `<limit>`, or a limit without effort or velocity, is
 /// unlimited (a warning); `<dynamics>` may be empty; any blanks may stand around numbers; what
 /// belongs to `<visual>`, `<collision>`, `<safety_controller>`, `<calibration>`, `<transmission>`
-/// or
-/// `<gazebo>` is not read at all.
+/// or `<gazebo>` is not read at all.
 
 #include <tinyxml2.h>
 #include <urdf_model/model.h>

@@ -8,6 +8,7 @@
 
 #include "dynamics_core/joints.hpp"
 #include "dynamics_core/quaternion.hpp"
+#include "dynamics_core/text.hpp"
 #include "snap.hpp"
 
 namespace dynamics_core {
@@ -189,7 +190,7 @@ class Compiler {
       const JointType type = joint(joint_index_.at(name)).type;
       if (!std::isfinite(value))
         fail("joint '" + name + "'", "locked at a position that is not finite", "give a number");
-      if (type == JointType::planar || type == JointType::floating)
+      if (!has_one_coordinate(type))
         fail("joint '" + name + "'", "has several coordinates and cannot be locked at one value",
              "leave it free");
     }
@@ -209,7 +210,7 @@ class Compiler {
       fail("joint '" + name + "'", std::string("named for ") + what + " but not in the robot",
            "use one of the robot's joint names");
     if (!std::isfinite(value) || value < 0.0)
-      fail("joint '" + name + "'", std::string(what) + " is " + std::to_string(value),
+      fail("joint '" + name + "'", std::string(what) + " is " + text::to_short_text(value),
            "give a finite number that is not negative");
   }
 
@@ -222,7 +223,7 @@ class Compiler {
         locked_[j.name] = lock->second;
       } else if (options_.joints && std::find(options_.joints->begin(), options_.joints->end(),
                                               j.name) == options_.joints->end()) {
-        if (j.type == JointType::planar || j.type == JointType::floating)
+        if (!has_one_coordinate(j.type))
           fail("joint '" + j.name + "'", "has several coordinates and cannot be locked",
                "add it to the joints that move");
         locked_[j.name] = 0.0;
@@ -512,8 +513,8 @@ int Model::find_joint(const std::string& joint_name) const noexcept {
   return -1;
 }
 
-Eigen::VectorXd Model::neutral() const {
-  Eigen::VectorXd q = Eigen::VectorXd::Zero(nq);
+VectorX<double> Model::neutral() const {
+  VectorX<double> q = VectorX<double>::Zero(nq);
   for (const JointInfo& j : joints)
     if (j.type == JointType::floating) q[j.q + 6] = 1.0;
   return q;

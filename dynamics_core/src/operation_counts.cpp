@@ -20,7 +20,7 @@ struct Problem {
   explicit Problem(const Model& model)
       : robot(model), x(model.nv), A(Matrix::Zero(model.nv, model.nv)) {
     Counted::forget();
-    const Eigen::VectorXd neutral = model.neutral();
+    const VectorX<double> neutral = model.neutral();
     q = variables(model.nq, 0.3);
     for (int i = 0; i < model.nq; ++i)
       if (neutral[i] != 0.0) q[i] = Counted::variable(neutral[i]);  // a quaternion's w

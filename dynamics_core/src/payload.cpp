@@ -3,18 +3,18 @@
 
 #include <Eigen/Eigenvalues>
 #include <cmath>
-#include <sstream>
+#include <vector>
+
+#include "dynamics_core/text.hpp"
 
 namespace dynamics_core {
 
 namespace {
 
-template <class... Numbers>
-[[nodiscard]] std::string text(Numbers... numbers) {
-  std::ostringstream out;
-  const char* separator = "";
-  ((out << separator << numbers, separator = " "), ...);
-  return out.str();
+[[nodiscard]] std::string listed(std::initializer_list<double> numbers) {
+  std::vector<std::string> texts;
+  for (const double x : numbers) texts.push_back(text::to_short_text(x));
+  return text::joined(texts, " ");
 }
 
 /// The principal moments of a rigid body are not negative, and none exceeds the sum of the others.
@@ -34,16 +34,16 @@ int checked_payload(const Model& model, const std::string& link, const Payload<d
     throw ConfigError("payload.link", "'" + link + "'",
                       "this link does not move, a load on it changes nothing; name a moving link");
   if (!std::isfinite(payload.mass) || payload.mass < 0.0)
-    throw ConfigError("payload.mass", text(payload.mass),
+    throw ConfigError("payload.mass", listed({payload.mass}),
                       "give a finite mass in kg, not below zero");
   const Vec3<double>& com = payload.com;
   if (!com.allFinite())
-    throw ConfigError("payload.center_of_mass", text(com[0], com[1], com[2]),
+    throw ConfigError("payload.center_of_mass", listed({com[0], com[1], com[2]}),
                       "give three finite numbers in m");
   const Symmetric3<double>& I = payload.inertia;
   const Eigen::Matrix3d inertia = I.matrix();
   if (!inertia.allFinite() || !physical(inertia))
-    throw ConfigError("payload.inertia", text(I.xx, I.xy, I.xz, I.yy, I.yz, I.zz),
+    throw ConfigError("payload.inertia", listed({I.xx, I.xy, I.xz, I.yy, I.yz, I.zz}),
                       "give xx xy xz yy yz zz in kg m² about the centre of mass, as of a body: no "
                       "principal moment negative or above the sum of the others");
   if (payload.mass == 0.0 && inertia != Eigen::Matrix3d::Zero())

@@ -59,11 +59,6 @@ class Element {
   std::vector<std::string>* warnings_;  ///< null: strict
 };
 
-bool single(JointType type) {
-  return type == JointType::revolute || type == JointType::continuous ||
-         type == JointType::prismatic || type == JointType::helical;
-}
-
 // --- Links ---------------------------------------------------------------------------------------
 
 void check_inertia(const Element& element, const Eigen::Matrix3d& inertia) {
@@ -106,7 +101,7 @@ void check_inertial(const Element& element, const Inertial& inertial) {
 
 void check_axis(const Element& element, const JointDescription& joint) {
   element.finite(joint.axis, "axis");
-  if (!single(joint.type) && joint.type != JointType::planar) return;
+  if (!has_one_coordinate(joint.type) && joint.type != JointType::planar) return;
   const double length = joint.axis.norm();
   if (length < tolerance) {
     element.refuse("axis " + to_text(joint.axis) + " is zero", "give it a direction");
@@ -167,7 +162,7 @@ void check_rate(const Element& element, double limit, const std::string& what) {
 
 void check_limits(const Element& element, const JointDescription& joint) {
   if (!joint.limits || joint.type == JointType::fixed) return;
-  if (single(joint.type)) check_range(element, *joint.limits);
+  if (has_one_coordinate(joint.type)) check_range(element, *joint.limits);
   check_rate(element, joint.limits->effort, "effort limit");
   check_rate(element, joint.limits->velocity, "velocity limit");
 }
@@ -201,7 +196,7 @@ void check_mimic(const Element& element, const JointsByName& joints,
   const std::string target = quoted(joint.mimic->joint);
   element.finite(joint.mimic->multiplier, "multiplier of mimic");
   element.finite(joint.mimic->offset, "offset of mimic");
-  if (!single(joint.type)) {
+  if (!has_one_coordinate(joint.type)) {
     element.refuse("is " + std::string(to_string(joint.type)) + " and cannot mimic joint " + target,
                    "remove the mimic or make it revolute, continuous or prismatic");
   }
@@ -209,7 +204,7 @@ void check_mimic(const Element& element, const JointsByName& joints,
     element.refuse("mimics itself", "name another joint or remove the mimic");
   }
   const JointDescription& first = mimicked(element, joints, *joint.mimic);
-  if (!single(first.type)) {
+  if (!has_one_coordinate(first.type)) {
     element.refuse("mimics the " + std::string(to_string(first.type)) + " joint " + target +
                        ", which has not one coordinate",
                    "name a revolute, continuous or prismatic joint");
@@ -252,19 +247,6 @@ void check_masses(const RobotDescription& description, std::vector<std::string>*
 }
 
 }  // namespace
-
-const char* to_string(JointType type) noexcept {
-  switch (type) {
-    case JointType::revolute: return "revolute";
-    case JointType::continuous: return "continuous";
-    case JointType::prismatic: return "prismatic";
-    case JointType::fixed: return "fixed";
-    case JointType::planar: return "planar";
-    case JointType::floating: return "floating";
-    case JointType::helical: return "helical";
-  }
-  return "unknown";
-}
 
 std::vector<std::string> validate(const RobotDescription& description, bool strict) {
   detail::check_tree(description);

@@ -46,6 +46,12 @@ using text::trimmed;
   return places;
 }
 
+[[nodiscard]] std::vector<std::string> method_names() {
+  std::vector<std::string> names;
+  for (const Method method : all_methods) names.emplace_back(to_string(method));
+  return names;
+}
+
 [[nodiscard]] bool is_number(const std::string& cell) {
   return cell == "-" || cell.find_first_not_of("0123456789.+-e") == std::string::npos;
 }
@@ -86,7 +92,7 @@ void add_robot_options(CLI::App& app, RobotOptions& options) {
       ->type_name("FILE");
   repeatable("--locked", options.locked, "JOINT=VALUE", "Hold a joint at a position (repeatable)");
   repeatable("--payload", options.payloads, "LINK,MASS,X,Y,Z",
-             "Fix a load to a link: kg, and its centre of mass in m;\nsix more numbers are its "
+             "Fix a payload to a link: kg, and its centre of mass in m;\nsix more numbers are its "
              "inertia\nixx,ixy,ixz,iyy,iyz,izz (repeatable)");
   repeatable("--damping", options.damping, "JOINT=VALUE", "Viscous friction (repeatable)");
   repeatable("--friction", options.friction, "JOINT=VALUE", "Coulomb friction (repeatable)");
@@ -118,9 +124,10 @@ LoopSet load_loops(const Model& model, const RobotOptions& options) {
   return options.loops.empty() ? LoopSet{} : dynamics_core::load_loops(options.loops, model);
 }
 
-std::vector<LinkPayload> parse_payloads(const Model& model, const std::vector<std::string>& texts,
-                                        const std::string& option) {
-  std::vector<LinkPayload> loads;
+std::vector<CarriedPayload> parse_payloads(const Model& model,
+                                           const std::vector<std::string>& texts,
+                                           const std::string& option) {
+  std::vector<CarriedPayload> payloads;
   for (const std::string& text : texts) {
     const std::string what = option + " '" + text + "'";
     const auto comma = text.find(',');
@@ -136,20 +143,20 @@ std::vector<LinkPayload> parse_payloads(const Model& model, const std::vector<st
     const std::string link = trimmed(text.substr(0, comma));
     const int index = model.find_link(link);
     if (index < 0)
-      throw ModelError(option, "link '" + link + "'", "there is no such link to load",
+      throw ModelError(option, "link '" + link + "'", "there is no such link to carry it",
                        "`dynamics info` lists the links");
-    for (const LinkPayload& other : loads)
+    for (const CarriedPayload& other : payloads)
       if (other.link == index)
-        throw UsageError(option + ": link '" + link + "' is named twice; give one load a link");
-    loads.push_back({index, payload});
+        throw UsageError(option + ": link '" + link + "' is named twice; give one payload a link");
+    payloads.push_back({index, payload});
   }
-  return loads;
+  return payloads;
 }
 
 Dynamics<double> make_dynamics(const Model& model, const RobotOptions& options) {
   Dynamics<double> robot(model);
-  for (const LinkPayload& load : parse_payloads(model, options.payloads, "--payload"))
-    if (const Status status = robot.set_payload(load.link, load.payload); status != Status::ok)
+  for (const CarriedPayload& on : parse_payloads(model, options.payloads, "--payload"))
+    if (const Status status = robot.set_payload(on.link, on.payload); status != Status::ok)
       throw UsageError(std::string("--payload: ") + to_string(status));
   return robot;
 }
@@ -158,10 +165,12 @@ std::optional<Method> parse_method(const std::string& name) {
   if (name.empty()) return std::nullopt;
   const std::optional<Method> method = find_method(name);
   if (method) return method;
-  std::vector<std::string> known;
-  known.reserve(all_methods.size());
-  for (const Method m : all_methods) known.emplace_back(to_string(m));
-  throw UsageError("--method: unknown method '" + name + "'; known are " + text::joined(known));
+  throw UsageError("--method: unknown method '" + name + "'; known are " +
+                   text::joined(method_names()));
+}
+
+std::string method_help() {
+  return "Family of algorithms, for what it provides:\n" + text::alternatives(method_names());
 }
 
 std::string read_text_file(const std::string& path) {

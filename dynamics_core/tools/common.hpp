@@ -36,6 +36,7 @@ struct Command {
 [[nodiscard]] Command add_simulate(CLI::App& program);
 [[nodiscard]] Command add_count(CLI::App& program);
 [[nodiscard]] Command add_track(CLI::App& program);
+[[nodiscard]] Command add_generate(CLI::App& program);
 
 /// The robot and the options that alter it, as they stand on the command line.
 struct RobotOptions {
@@ -61,24 +62,23 @@ void add_robot_options(CLI::App& app, RobotOptions& options);
 /// The loop joints declared in a file of their own; none without that option. Throws ModelError.
 [[nodiscard]] LoopSet load_loops(const Model& model, const RobotOptions& options);
 
-/// A load on a link (index into Model::links).
-struct LinkPayload {
+/// A payload on a link (index into Model::links).
+struct CarriedPayload {
   int link;
   Payload<double> payload;
 };
 /// link,mass,x,y,z and optionally the six elements of the inertia, from each use of `option`.
-[[nodiscard]] std::vector<LinkPayload> parse_payloads(const Model& model,
-                                                      const std::vector<std::string>& texts,
-                                                      const std::string& option);
+[[nodiscard]] std::vector<CarriedPayload> parse_payloads(const Model& model,
+                                                         const std::vector<std::string>& texts,
+                                                         const std::string& option);
 
 /// The robot with its payloads.
 [[nodiscard]] Dynamics<double> make_dynamics(const Model& model, const RobotOptions& options);
 
 /// The family of algorithms of that name, the default one for an empty name. Throws UsageError.
 [[nodiscard]] std::optional<Method> parse_method(const std::string& name);
-inline constexpr const char* method_help =
-    "Family of algorithms, for what it provides:\nnewton_euler, denoc, gibbs_appell,\n"
-    "articulated_body, udut or cholesky";
+/// What --method says of itself.
+[[nodiscard]] std::string method_help();
 
 /// Finite numbers only. `what` names the option in the message.
 [[nodiscard]] double parse_number(const std::string& text, const std::string& what);

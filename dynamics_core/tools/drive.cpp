@@ -14,8 +14,8 @@ namespace dynamics_core::tools {
 namespace {
 
 using Eigen::Index;
-using Eigen::MatrixXd;
-using Eigen::VectorXd;
+using MatrixXd = MatrixX<double>;
+using VectorXd = VectorX<double>;
 using trajectory::Waypoints;
 
 void require_plain_coordinates(const Model& model, const std::string& file) {

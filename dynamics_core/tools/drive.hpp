@@ -12,11 +12,11 @@
 namespace dynamics_core::tools {
 
 /// tau(t), in the order of the model.
-using EffortSource = std::function<Status(double t, Eigen::Ref<Eigen::VectorXd> tau)>;
+using EffortSource = std::function<Status(double t, Eigen::Ref<VectorX<double>> tau)>;
 
 /// Where a path wants the robot to be.
 struct Desired {
-  Eigen::VectorXd q, v, a;
+  VectorX<double> q, v, a;
 };
 using Path = std::function<Status(double t, Desired& at)>;
 
@@ -28,8 +28,8 @@ using Path = std::function<Status(double t, Desired& at)>;
 [[nodiscard]] EffortSource efforts_from_file(const Model& model, const std::string& file);
 
 /// From rest to rest along a cycloid (Saha 2001, Eq. 18).
-[[nodiscard]] Path cycloid(const Model& model, const Eigen::VectorXd& start,
-                           const Eigen::VectorXd& goal, double duration);
+[[nodiscard]] Path cycloid(const Model& model, const VectorX<double>& start,
+                           const VectorX<double>& goal, double duration);
 
 /// Through the positions of a file like the above, by a quintic spline that starts and ends at
 /// rest.

@@ -19,8 +19,8 @@ namespace {
 
 using Record = nlohmann::ordered_json;  ///< an output line, its keys in the order asked for
 using Eigen::Index;
-using Eigen::MatrixXd;
-using Eigen::VectorXd;
+using MatrixXd = MatrixX<double>;
+using VectorXd = VectorX<double>;
 using text::quoted;
 
 /// Computes what was asked for, a record for each line.
@@ -301,7 +301,7 @@ Command add_eval(CLI::App& program) {
       ->capture_default_str();
   app->add_option("--compute", options->compute, "Quantities to compute, of\n" + quantity_names())
       ->type_name("LIST");
-  app->add_option("--method", options->method, method_help)->type_name("NAME");
+  app->add_option("--method", options->method, method_help())->type_name("NAME");
   app->add_option("--link", options->link,
                   "Link of the Jacobian [the last that the last joint moves]")
       ->type_name("NAME");

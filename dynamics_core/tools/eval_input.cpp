@@ -12,7 +12,7 @@ namespace dynamics_core::tools {
 namespace {
 
 using Eigen::Index;
-using Eigen::VectorXd;
+using VectorXd = VectorX<double>;
 using text::quoted;
 using Json = LineReader::Json;
 

@@ -27,7 +27,7 @@ struct Order {
 
 /// What a line says, ordered as the model orders it.
 struct LineValues {
-  Eigen::VectorXd q, v, a, tau;
+  VectorX<double> q, v, a, tau;
   Order order;
   int link = 0;  ///< index into Model::links, of the Jacobian
 };
@@ -43,16 +43,16 @@ class LineReader {
   /// Throws LineError unless the text is JSON.
   [[nodiscard]] static Json parse(const std::string& text);
 
-  /// Reads the state, and sets the workspace's gravity and external forces. Throws LineError.
+  /// Reads the state, and sets the robot's gravity and external forces. Throws LineError.
   [[nodiscard]] LineValues read(const Json& line, Dynamics<double>& robot) const;
 
  private:
-  [[nodiscard]] Eigen::VectorXd read_rates(const Json& line, const char* key,
+  [[nodiscard]] VectorX<double> read_rates(const Json& line, const char* key,
                                            const Order& order) const;
   [[nodiscard]] Order read_order(const Json& names) const;
   [[nodiscard]] std::string no_such_joint(const std::string& name) const;
   [[nodiscard]] int find_link(const std::string& name) const;
-  void check_quaternions(const Eigen::VectorXd& q) const;
+  void check_quaternions(const VectorX<double>& q) const;
   void read_external(const Json& forces, Dynamics<double>& robot) const;
 
   const Model& model_;

@@ -22,7 +22,7 @@ using Json = nlohmann::ordered_json;
 /// JSON knows no infinity: no limit is null.
 [[nodiscard]] Json finite(double x) { return std::isfinite(x) ? Json(x) : Json(nullptr); }
 
-[[nodiscard]] Json numbers(const Eigen::Ref<const Eigen::VectorXd>& x) {
+[[nodiscard]] Json numbers(const Eigen::Ref<const VectorX<double>>& x) {
   return std::vector<double>(x.begin(), x.end());
 }
 
@@ -98,7 +98,7 @@ struct Masses {
 
 /// What the regressor's columns belong to, and their values.
 [[nodiscard]] Json parameters_json(const Model& model, const Dynamics<double>& dynamics) {
-  Eigen::VectorXd pi(dynamics.regressor().columns());
+  VectorX<double> pi(dynamics.regressor().columns());
   Json json = Json::object();
   if (dynamics.regressor().parameters(pi) != Status::ok) return json;
   const std::vector<std::string> names = parameter_names(model);

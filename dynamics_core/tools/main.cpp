@@ -7,6 +7,8 @@
 #include <iostream>
 
 #include "common.hpp"
+#include "dynamics_core/config_error.hpp"
+#include "dynamics_core/instruction_set.hpp"
 
 namespace {
 
@@ -60,7 +62,9 @@ std::string chosen(const CLI::App& program) {
 int main(int argc, char** argv) {
   CLI::App program("Rigid-body dynamics of a robot given as a URDF or a Denavit-Hartenberg table.");
   program.name("dynamics");
-  program.set_version_flag("--version", "dynamics " RD_VERSION, "Print the version");
+  const auto version = [] {
+    return "dynamics " RD_VERSION ", instructions: " + dynamics_core::instruction_set();
+  };
   program.require_subcommand(1);
   program.get_formatter()->column_width(34);
   program.footer("Example: dynamics info robot.urdf");
@@ -68,13 +72,19 @@ int main(int argc, char** argv) {
   namespace tools = dynamics_core::tools;
   const std::vector<Command> commands = {tools::add_info(program),  tools::add_check(program),
                                          tools::add_eval(program),  tools::add_simulate(program),
-                                         tools::add_count(program), tools::add_track(program)};
+                                         tools::add_count(program), tools::add_track(program),
+                                         tools::add_generate(program)};
+  for (CLI::App* app : program.get_subcommands({}))
+    app->set_version_flag("--version", version, "Print the version and the instructions in use");
+  program.set_version_flag("--version", version, "Print the version and the instructions in use");
   try {
     program.parse(argc, argv);
   } catch (const CLI::Success& request) {  // --help, --version
     return program.exit(request);
   } catch (const CLI::ParseError& error) {
     return report_misuse(explain(error, program, argc, argv), chosen(program));
+  } catch (const dynamics_core::ConfigError& error) {  // an instruction set that there is not
+    return report(error.what());
   }
   for (const Command& command : commands)
     if (command.app->parsed()) return run(command);

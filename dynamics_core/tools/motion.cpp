@@ -14,7 +14,7 @@ namespace dynamics_core::tools {
 namespace {
 
 using Eigen::Index;
-using Eigen::VectorXd;
+using VectorXd = VectorX<double>;
 
 constexpr double largest_turn = 0.7;         // rad to either side of the middle
 constexpr double largest_slide = 0.2;        // m

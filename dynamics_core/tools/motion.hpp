@@ -31,7 +31,7 @@ struct PlannedMotion {
                                         const MotionOptions& options);
 
 /// By joint, the largest effort that the motion asks for, friction included.
-[[nodiscard]] Eigen::VectorXd peak_efforts(const Model& model, const Dynamics<double>& robot,
+[[nodiscard]] VectorX<double> peak_efforts(const Model& model, const Dynamics<double>& robot,
                                            const PlannedMotion& motion);
 
 }  // namespace dynamics_core::tools

@@ -16,7 +16,7 @@ namespace dynamics_core::tools {
 
 namespace {
 
-using Eigen::VectorXd;
+using VectorXd = VectorX<double>;
 using simulation::State;
 
 struct SimulateOptions {
@@ -366,7 +366,7 @@ Command add_simulate(CLI::App& program) {
   option("--stabilisation", o->stabilisation, "RATE",
          "How fast errors of closed loops decay (Baumgarte), 1/s")
       ->capture_default_str();
-  option("--method", o->method, "NAME", method_help);
+  option("--method", o->method, "NAME", method_help());
   option("--columns", o->columns, "LIST", "Besides the time, of q,v,a,tau,energy")
       ->capture_default_str();
   option("--output", o->output, "FILE", "Where the lines go; - is standard output")

@@ -19,7 +19,7 @@ namespace dynamics_core::tools {
 namespace {
 
 using Eigen::Index;
-using Eigen::VectorXd;
+using VectorXd = VectorX<double>;
 using Json = nlohmann::ordered_json;
 
 struct TrackOptions {
@@ -126,7 +126,7 @@ template <class Items>
   return limits;
 }
 
-/// A robot that carries both loads of a link carries their sum.
+/// A robot that carries both payloads of a link carries their sum.
 [[nodiscard]] Payload<double> sum(const Payload<double>& a, const Payload<double>& b) {
   const double mass = a.mass + b.mass;
   if (mass <= 0.0) return a;
@@ -139,18 +139,19 @@ template <class Items>
   return {mass, com, inertia};
 }
 
-[[nodiscard]] std::vector<LinkPayload> sum(std::vector<LinkPayload> loads,
-                                           const std::vector<LinkPayload>& more) {
-  for (const LinkPayload& load : more) {
-    const auto it = std::find_if(loads.begin(), loads.end(),
-                                 [&](const LinkPayload& other) { return other.link == load.link; });
-    if (it == loads.end()) {
-      loads.push_back(load);
+[[nodiscard]] std::vector<CarriedPayload> sum(std::vector<CarriedPayload> payloads,
+                                              const std::vector<CarriedPayload>& more) {
+  for (const CarriedPayload& on : more) {
+    const auto it =
+        std::find_if(payloads.begin(), payloads.end(),
+                     [&](const CarriedPayload& other) { return other.link == on.link; });
+    if (it == payloads.end()) {
+      payloads.push_back(on);
     } else {
-      it->payload = sum(it->payload, load.payload);
+      it->payload = sum(it->payload, on.payload);
     }
   }
-  return loads;
+  return payloads;
 }
 
 void require_drives(const Model& model, const RobotOptions& options) {
@@ -186,7 +187,7 @@ void require_effort_limits(const Model& model, const std::string& file) {
 /// clear of it.
 [[nodiscard]] VectorXd inertias(const Model& model, Dynamics<double>& dynamics,
                                 const PlannedMotion& motion, double bandwidth, double lag) {
-  Eigen::MatrixXd M(model.nv, model.nv);
+  MatrixX<double> M(model.nv, model.nv);
   VectorXd mean = VectorXd::Zero(model.nv);
   VectorXd most = VectorXd::Constant(model.nv, std::numeric_limits<double>::infinity());
   Desired at{VectorXd::Zero(model.nq), mean, mean};
@@ -236,8 +237,9 @@ void set_cycles(Experiment& x) {
   x.robot = simulation::rescaled(
       x.model, parse_errors(o.mass_errors, "--mass-error", names_of(x.model.links)),
       parse_errors(o.friction_errors, "--friction-error", names_of(x.model.joints)));
-  x.known_loads = parse_payloads(x.model, o.robot.payloads, "--payload");
-  x.loads = sum(x.known_loads, parse_payloads(x.model, o.unknown_payloads, "--payload-unknown"));
+  x.known_payloads = parse_payloads(x.model, o.robot.payloads, "--payload");
+  x.payloads =
+      sum(x.known_payloads, parse_payloads(x.model, o.unknown_payloads, "--payload-unknown"));
   const std::vector<double> noise = parse_numbers(o.noise, "--noise");
   if (noise.size() > 2) throw UsageError("--noise: write it as position,velocity");
   if (!noise.empty()) x.imperfections.position_noise = noise[0];
@@ -343,7 +345,7 @@ void print_results(const Experiment& x, const std::vector<Outcome>& outcomes) {
   const auto add = [&](const std::string& part) { text += (text.empty() ? "" : ", ") + part; };
   for (const std::string& error : o.mass_errors) add("mass error " + error);
   for (const std::string& error : o.friction_errors) add("friction error " + error);
-  for (const std::string& load : o.unknown_payloads) add("unknown load " + load);
+  for (const std::string& payload : o.unknown_payloads) add("unknown payload " + payload);
   if (!o.noise.empty()) add("noise " + o.noise);
   if (o.resolution > 0.0) add("positions in steps of " + format(o.resolution, 3));
   if (o.delay > 0) add("delay of " + std::to_string(o.delay) + " cycles");
@@ -377,8 +379,8 @@ void print_realtime(const RealtimeGuard& guard, const std::vector<Outcome>& outc
 /// Joints that the trajectory asks for more than they have, whatever the law.
 void print_overloads(const Experiment& x) {
   Dynamics<double> dynamics(x.robot);
-  for (const LinkPayload& load : x.loads)
-    if (dynamics.set_payload(load.link, load.payload) != Status::ok) return;
+  for (const CarriedPayload& on : x.payloads)
+    if (dynamics.set_payload(on.link, on.payload) != Status::ok) return;
   const VectorXd peak = peak_efforts(x.robot, dynamics, x.motion);
   for (const JointInfo& joint : x.model.joints)
     if (joint.limits.effort > 0.0 && peak[joint.v] > joint.limits.effort)
@@ -429,7 +431,7 @@ void write_csv(const std::string& file, const Experiment& x, const std::vector<O
       append(line, 1e-3 * static_cast<double>(o.compute[static_cast<std::size_t>(k)]));
       for (const VectorXd* vector : {&at.q, &at.v, &at.a})
         for (const double value : *vector) append(line, value);
-      for (const Eigen::MatrixXd* matrix : {&o.q, &o.v, &o.tau})
+      for (const MatrixX<double>* matrix : {&o.q, &o.v, &o.tau})
         for (Index j = 0; j < matrix->rows(); ++j) append(line, (*matrix)(j, k));
       out << line << '\n';
     }
@@ -611,7 +613,7 @@ Command add_track(CLI::App& program) {
   repeatable("--friction-error", o->friction_errors, "[JOINT=]PERCENT",
              "It has more friction (repeatable)");
   repeatable("--payload-unknown", o->unknown_payloads, "LINK,MASS,X,Y,Z",
-             "It carries a load of which the controller is not told\n(repeatable)");
+             "It carries a payload of which the controller is not told\n(repeatable)");
   option(differ, "--noise", o->noise, "POSITION[,VELOCITY]",
          "Standard deviation of what is measured");
   option(differ, "--quantisation", o->resolution, "STEP", "Positions are measured in such steps");

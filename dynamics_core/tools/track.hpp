@@ -42,10 +42,10 @@ struct JointGains {
 
 /// All that is the same for every law.
 struct Experiment {
-  Model model;                           ///< what the controller knows
-  Model robot;                           ///< what it is
-  std::vector<LinkPayload> known_loads;  ///< of the controller's model
-  std::vector<LinkPayload> loads;        ///< of the robot
+  Model model;                                 ///< what the controller knows
+  Model robot;                                 ///< what it is
+  std::vector<CarriedPayload> known_payloads;  ///< of the controller's model
+  std::vector<CarriedPayload> payloads;        ///< of the robot
   simulation::Imperfections imperfections;
   PlannedMotion motion;
   std::vector<JointGains> gains;
@@ -71,7 +71,7 @@ struct Outcome {
   long cycles = 0;  ///< fewer than wanted where it failed
   std::string failure;
   double rms = 0.0, peak = 0.0;
-  Eigen::VectorXd rms_by_joint, peak_by_joint, peak_effort;
+  VectorX<double> rms_by_joint, peak_by_joint, peak_effort;
   std::vector<std::int64_t> compute;  ///< ns a cycle in Controller::update()
   std::vector<std::int64_t> late;     ///< ns a cycle between beat and wake-up; only in real time
   long missed_beats = 0;
@@ -79,7 +79,7 @@ struct Outcome {
   long allocations = 0;
   std::uint64_t limited_cycles = 0;    ///< the controller's effort limits held a joint back
   std::uint64_t saturated_cycles = 0;  ///< and those of the drives
-  Eigen::MatrixXd q, v, tau;           ///< a cycle a column; only with Experiment::record
+  MatrixX<double> q, v, tau;           ///< a cycle a column; only with Experiment::record
 };
 
 /// Runs one law. `progress(k)` hears of every cycle.

@@ -20,8 +20,8 @@ namespace dynamics_core::tools {
 namespace {
 
 using Eigen::Index;
-using Eigen::MatrixXd;
-using Eigen::VectorXd;
+using MatrixXd = MatrixX<double>;
+using VectorXd = VectorX<double>;
 using Json = nlohmann::ordered_json;
 namespace fs = std::filesystem;
 
@@ -160,7 +160,7 @@ class Skeleton {
 [[nodiscard]] Json mass_matrices(const Experiment& x, const MatrixXd& q_d) {
   const std::vector<long> cycles = spread(x.cycles, matrix_frames);
   Dynamics<double> robot(x.model);
-  for (const LinkPayload& load : x.known_loads) (void)robot.set_payload(load.link, load.payload);
+  for (const CarriedPayload& on : x.known_payloads) (void)robot.set_payload(on.link, on.payload);
   MatrixXd M(x.model.nv, x.model.nv);
   Json matrices = Json::array();
   for (const long k : cycles) {

@@ -17,7 +17,7 @@ namespace {
 
 using control::Controller;
 using Eigen::Index;
-using Eigen::VectorXd;
+using VectorXd = VectorX<double>;
 using Clock = std::chrono::steady_clock;
 
 [[nodiscard]] control::Config configuration(const Experiment& x, const Law& law) {
@@ -50,11 +50,11 @@ class Loop {
     out_.peak_by_joint = out_.peak_effort = VectorXd::Zero(x.model.nv);
     out_.compute.reserve(static_cast<std::size_t>(x.cycles));
     if (x.realtime) out_.late.reserve(static_cast<std::size_t>(x.cycles));
-    if (x.record) out_.q = out_.v = out_.tau = Eigen::MatrixXd::Zero(x.model.nv, x.cycles);
-    for (const LinkPayload& load : x.known_loads)
-      require(controller_.set_payload(load.link, load.payload, 0.0), "--payload");
-    for (const LinkPayload& load : x.loads)
-      require(robot_.set_payload(load.link, load.payload), "--payload-unknown");
+    if (x.record) out_.q = out_.v = out_.tau = MatrixX<double>::Zero(x.model.nv, x.cycles);
+    for (const CarriedPayload& on : x.known_payloads)
+      require(controller_.set_payload(on.link, on.payload, 0.0), "--payload");
+    for (const CarriedPayload& on : x.payloads)
+      require(robot_.set_payload(on.link, on.payload), "--payload-unknown");
     require(x.motion.path(0.0, at_), "the trajectory");
     require(robot_.start(at_.q, at_.v), "the start of the trajectory");
     if (controller_.activate(measurement()) == control::ControllerState::inactive)

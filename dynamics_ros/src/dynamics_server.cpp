@@ -6,10 +6,12 @@
 #include <utility>
 
 #include "dynamics_core/joint_selection.hpp"
+#include "dynamics_core/text.hpp"
 #include "dynamics_server_robot.hpp"
 
 namespace realtime_dynamics {
 
+namespace text = dynamics_core::text;
 using dynamics_core::RequestError;
 
 namespace {
@@ -20,12 +22,6 @@ constexpr int throttle = 5000;  // ms between two log lines of a kind
   rclcpp::ExecutorOptions options;
   options.context = node.get_node_base_interface()->get_context();
   return options;
-}
-
-[[nodiscard]] std::string list(const std::vector<std::string>& names) {
-  std::string text;
-  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
-  return text;
 }
 
 /// Throws RequestError unless the message is one point with a position of each joint it names.
@@ -121,7 +117,7 @@ void DynamicsServer::load(const std::string& urdf) {
     for (const std::string& warning : robot->model.warnings)
       RCLCPP_WARN(get_logger(), "robot_description: %s", warning.c_str());
     RCLCPP_INFO(get_logger(), "Robot '%s' with the joints %s", robot->model.name.c_str(),
-                list(robot->joints.names).c_str());
+                text::joined(robot->joints.names).c_str());
     const std::lock_guard lock(mutex_);
     robot_ = std::move(robot);
   } catch (const std::exception& error) {
@@ -174,7 +170,7 @@ void DynamicsServer::publish() {
   if (const auto missing = robot->states().missing(robot->joints); !missing.empty()) {
     RCLCPP_WARN_THROTTLE(get_logger(), *get_clock(), throttle,
                          "Nothing is published until joint_states has told of %s",
-                         list(missing).c_str());
+                         text::joined(missing).c_str());
     return;
   }
   const rclcpp::Time time = now();

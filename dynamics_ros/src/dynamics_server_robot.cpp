@@ -11,16 +11,17 @@ namespace realtime_dynamics {
 using dynamics_core::Batch;
 using dynamics_core::BatchQuery;
 using dynamics_core::JointStates;
+using dynamics_core::VectorX;
 
 namespace {
 
 /// Puts the values in their places, zeros if there are none.
 void scatter(const std::vector<double>& values, const std::vector<int>& places,
-             Eigen::VectorXd& x) {
+             VectorX<double>& x) {
   for (std::size_t i = 0; i < places.size(); ++i) x[places[i]] = values.empty() ? 0.0 : values[i];
 }
 
-[[nodiscard]] std::vector<double> gather(const Eigen::VectorXd& x, const std::vector<int>& places) {
+[[nodiscard]] std::vector<double> gather(const VectorX<double>& x, const std::vector<int>& places) {
   std::vector<double> values;
   values.reserve(places.size());
   for (const int place : places) values.push_back(x[place]);
@@ -60,7 +61,7 @@ DynamicsServer::JointState DynamicsServer::Robot::message(const JointStates& at,
 
 DynamicsServer::JointState DynamicsServer::Robot::feedforward() const {
   JointStates at = states();
-  Eigen::VectorXd a = Eigen::VectorXd::Zero(model.nv);
+  VectorX<double> a = VectorX<double>::Zero(model.nv);
   if (reference) {
     scatter(reference->point.positions, reference->joints.q, at.q);
     scatter(reference->point.velocities, reference->joints.v, at.v);

@@ -10,15 +10,18 @@
 #include <thread>
 
 #include "dynamics_core/load.hpp"
+#include "dynamics_core/text.hpp"
 #include "feedforward_settings.hpp"
 #include "payload_request.hpp"
 
 namespace realtime_dynamics {
 
+namespace text = dynamics_core::text;
 using controller_interface::interface_configuration_type;
 using controller_interface::InterfaceConfiguration;
 using controller_interface::return_type;
 using dynamics_core::checked_payload;
+using dynamics_core::VectorX;
 using dynamics_core::control::all_events;
 using dynamics_core::control::Command;
 using dynamics_core::control::ControllerState;
@@ -54,11 +57,11 @@ template <class Interfaces>
   return std::none_of(indices.begin(), indices.end(), [](int i) { return i < 0; });
 }
 
-[[nodiscard]] View given(const Eigen::VectorXd& values, bool there) noexcept {
+[[nodiscard]] View given(const VectorX<double>& values, bool there) noexcept {
   return there ? View(values) : View();
 }
 
-void copy(const Eigen::VectorXd& from, std::vector<double>& to) noexcept {
+void copy(const VectorX<double>& from, std::vector<double>& to) noexcept {
   std::copy(from.begin(), from.end(), to.begin());
 }
 
@@ -125,7 +128,7 @@ void FeedforwardController::build_controller() {
   take_parameters(params);
 
   const Eigen::Index n = controller_->size();
-  for (Eigen::VectorXd* values : {&position_, &velocity_, &reference_position_,
+  for (VectorX<double>* values : {&position_, &velocity_, &reference_position_,
                                   &reference_velocity_, &reference_acceleration_})
     values->setConstant(n, nan);
   others_.setConstant(static_cast<Eigen::Index>(controller_->other_joints().size()), nan);
@@ -333,7 +336,7 @@ rcl_interfaces::msg::SetParametersResult FeedforwardController::check_parameters
       if (name == "gravity" && parameter.get_type() == rclcpp::PARAMETER_DOUBLE_ARRAY)
         for (const double x : parameter.as_double_array())
           if (!std::isfinite(x))
-            throw dynamics_core::ConfigError("gravity", std::to_string(x),
+            throw dynamics_core::ConfigError("gravity", text::to_short_text(x),
                                              "give three finite numbers in m/s²");
     }
   } catch (const dynamics_core::ConfigError& error) {
@@ -374,9 +377,9 @@ std::string FeedforwardController::problem_of(const ReferenceMsg& message) {
         model_->joints[static_cast<std::size_t>(model_->find_joint(joints[j]))].limits;
     const double position = message.positions[j];
     if (position < limits.lower || position > limits.upper)
-      return "position " + std::to_string(position) + " of joint '" + joints[j] +
-             "' is outside its limits; give one from " + std::to_string(limits.lower) + " to " +
-             std::to_string(limits.upper);
+      return "position " + text::to_text(position) + " of joint '" + joints[j] +
+             "' is outside its limits; give one from " + text::to_text(limits.lower) + " to " +
+             text::to_text(limits.upper);
   }
   return "";
 }
@@ -408,7 +411,8 @@ void FeedforwardController::on_set_payload(const SetPayload::Request& request,
     const auto load = payload_of(request);
     const int link = checked_payload(*model_, request.link, load);
     if (!std::isfinite(request.transition_time) || request.transition_time < 0.0)
-      throw dynamics_core::ConfigError("transition_time", std::to_string(request.transition_time),
+      throw dynamics_core::ConfigError("transition_time",
+                                       text::to_short_text(request.transition_time),
                                        "give a finite time in s, not below zero");
     changes_.set([&](Changes& changes) {
       changes.loads[static_cast<std::size_t>(link)] = {load, request.transition_time, true};
@@ -460,7 +464,7 @@ return_type FeedforwardController::update_reference_from_subscribers(
     fresh_reference_ = reference.fresh;
     reference.fresh = false;
     if (!fresh_reference_) return;
-    const auto take = [](const std::vector<double>& from, Eigen::VectorXd& to) {
+    const auto take = [](const std::vector<double>& from, VectorX<double>& to) {
       std::copy(from.begin(), from.end(), to.begin());
       return !from.empty();
     };
@@ -512,7 +516,7 @@ void FeedforwardController::take_changes() {
 }
 
 void FeedforwardController::read_states() {
-  const auto read = [this](const std::vector<int>& indices, Eigen::VectorXd& values) {
+  const auto read = [this](const std::vector<int>& indices, VectorX<double>& values) {
     for (std::size_t j = 0; j < indices.size(); ++j)
       values[static_cast<Eigen::Index>(j)] =
           indices[j] < 0 ? nan
@@ -527,7 +531,7 @@ void FeedforwardController::read_states() {
 
 void FeedforwardController::read_references() {
   const Eigen::Index n = controller_->size();
-  Eigen::VectorXd* const parts[] = {&reference_position_, &reference_velocity_,
+  VectorX<double>* const parts[] = {&reference_position_, &reference_velocity_,
                                     &reference_acceleration_};
   for (std::size_t t = 0; t < reference_types.size(); ++t)
     for (Eigen::Index j = 0; j < n; ++j)
@@ -539,7 +543,7 @@ void FeedforwardController::read_references() {
 
 void FeedforwardController::write_commands() {
   const auto n = static_cast<std::size_t>(controller_->size());
-  const auto write = [&](std::size_t first, const Eigen::VectorXd& values) {
+  const auto write = [&](std::size_t first, const VectorX<double>& values) {
     for (std::size_t j = 0; j < n; ++j)
       if (!command_interfaces_[first + j].set_value(values[static_cast<Eigen::Index>(j)]))
         ++failed_writes_;

@@ -48,7 +48,7 @@ void check(Status status, const char* what) {
 
 }  // namespace
 
-/// Not for several threads at once: one workspace serves all calls.
+/// Not for several threads at once: one robot serves all calls.
 class InverseDynamicsSolver : public inverse_dynamics_solver::InverseDynamicsSolver {
  public:
   void initialize(Parameters parameters, const std::string& param_namespace,

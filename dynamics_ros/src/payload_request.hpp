@@ -6,7 +6,7 @@
 
 namespace realtime_dynamics {
 
-/// The load that a request describes.
+/// The payload that a request describes.
 [[nodiscard]] inline dynamics_core::Payload<double> payload_of(
     const srv::SetPayload::Request& request) {
   const auto& com = request.center_of_mass;

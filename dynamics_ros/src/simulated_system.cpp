@@ -11,19 +11,21 @@
 
 #include "dynamics_core/config_error.hpp"
 #include "dynamics_core/payload_ramp.hpp"
+#include "dynamics_core/text.hpp"
 #include "payload_request.hpp"
 
 namespace realtime_dynamics {
 
+namespace text = dynamics_core::text;
 using dynamics_core::ConfigError;
 using dynamics_core::JointInfo;
 using dynamics_core::MimicInfo;
 using dynamics_core::Model;
 using dynamics_core::Status;
 using dynamics_core::simulation::Drive;
-using Eigen::VectorXd;
 using hardware_interface::ComponentInfo;
 using hardware_interface::InterfaceInfo;
+using VectorXd = dynamics_core::VectorX<double>;
 
 namespace {
 
@@ -53,10 +55,9 @@ void check_interfaces(const std::string& joint, const std::string& kind,
   for (const InterfaceInfo& x : interfaces) {
     const std::string element = kind + " of joint '" + joint + "'";
     if (std::find(quantities.begin(), end, x.name) == end) {
-      std::string list;
-      for (std::size_t k = 0; k < known; ++k)
-        list += (k == 0 ? "" : ", ") + std::string(quantities[k]);
-      throw ConfigError(element, "'" + x.name + "'", "is not simulated; choose of " + list);
+      const std::vector<std::string> names(quantities.begin(), end);
+      throw ConfigError(element, "'" + x.name + "'",
+                        "is not simulated; choose of " + text::joined(names));
     }
     if (x.data_type != "double")
       throw ConfigError("data_type of the " + element, "'" + x.data_type + "'", "write double");
@@ -162,7 +163,7 @@ void SimulatedSystem::on_set_payload(const SetPayload::Request& request,
     const auto load = payload_of(request);
     const int link = dynamics_core::checked_payload(*model_, request.link, load);
     if (!std::isfinite(request.transition_time) || request.transition_time < 0.0)
-      throw ConfigError("transition_time", std::to_string(request.transition_time),
+      throw ConfigError("transition_time", text::to_short_text(request.transition_time),
                         "give a finite time in s, not below zero");
     loads_.set([&](Loads& loads) {
       loads.by_link[static_cast<std::size_t>(link)] = {load, request.transition_time, true};

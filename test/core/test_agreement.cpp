@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Every method against every other, and what must hold of any robot, over thousands of random
 /// trees: chains and trees up to 64 joints, revolute, prismatic, planar and floating joints, floating
-/// bases, mimic joints, rotors, loads and outer forces.
+/// bases, mimic joints, rotors, payloads and external forces.
 
 #include <gtest/gtest.h>
 

@@ -175,7 +175,8 @@ TEST_F(CliInfo, MistakesOnTheCommandLineExitTwoWithAHint) {
 }
 
 TEST_F(CliInfo, HelpAndVersion) {
-  EXPECT_THAT(run_dynamics("--version").out, testing::ContainsRegex("^dynamics [0-9.]+\n$"));
+  EXPECT_THAT(run_dynamics("--version").out,
+              testing::ContainsRegex("^dynamics [0-9.]+, instructions: [a-z0-9-]+\n$"));
   EXPECT_EQ(run_dynamics("--version").code, 0);
   EXPECT_THAT(run_dynamics("--help").out, HasSubstr("simulate"));
   for (const std::string command : {"info", "check", "eval", "simulate", "count"}) {

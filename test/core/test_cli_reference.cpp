@@ -7,7 +7,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 
+#include "dynamics_core/instruction_set.hpp"
 #include "support/command.hpp"
 
 namespace {
@@ -129,14 +131,40 @@ TEST(CliReferenceValues, EveryRobotShippedHasEightStates) {
   }
 }
 
-class CliReference : public testing::TestWithParam<std::string> {};
-
-TEST_P(CliReference, AgreesOnEveryRobotShipped) {
+void compare_shipped_robots(const std::string& method) {
   const std::vector<std::string> robots = names(shipped_robots, ".urdf");
   ASSERT_FALSE(robots.empty()) << shipped_robots;
   for (const std::string& robot : robots)
-    compare(shipped_robots + "/" + robot + ".urdf", shipped_values + "/" + robot + ".jsonl",
-            GetParam(), 1e-12);
+    compare(shipped_robots + "/" + robot + ".urdf", shipped_values + "/" + robot + ".jsonl", method,
+            1e-12);
+}
+
+class CliReference : public testing::TestWithParam<std::string> {};
+
+TEST_P(CliReference, AgreesOnEveryRobotShipped) { compare_shipped_robots(GetParam()); }
+
+/// The algorithms compiled for each set of instructions that this processor has.
+TEST(CliReferenceInstructions, AgreeOnEveryRobotShipped) {
+  const std::vector<std::string> sets = dynamics_core::instruction_sets();
+  ASSERT_FALSE(sets.empty());
+  for (const std::string& set : sets) {
+    SCOPED_TRACE(set);
+    setenv("DYNAMICS_ISA", set.c_str(), 1);  // NOLINT(concurrency-mt-unsafe): there is one thread
+    EXPECT_THAT(support::run_dynamics("info --version").out,
+                testing::EndsWith("instructions: " + set + "\n"));
+    for (const std::string& method : methods) compare_shipped_robots(method);
+  }
+  unsetenv("DYNAMICS_ISA");  // NOLINT(concurrency-mt-unsafe)
+}
+
+TEST(CliReferenceInstructions, AreRefusedWhereTheProcessorHasNone) {
+  setenv("DYNAMICS_ISA", "pdp-11", 1);  // NOLINT(concurrency-mt-unsafe): there is one thread
+  const auto outcome = support::run_dynamics("eval " + shipped_robots + "/ur5e.urdf");
+  unsetenv("DYNAMICS_ISA");  // NOLINT(concurrency-mt-unsafe)
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_EQ(outcome.out, "");
+  EXPECT_THAT(outcome.err, testing::HasSubstr("DYNAMICS_ISA = 'pdp-11': name one of "));
+  EXPECT_THAT(outcome.err, testing::HasSubstr(dynamics_core::instruction_sets().front()));
 }
 
 INSTANTIATE_TEST_SUITE_P(Methods, CliReference, testing::ValuesIn(methods), [](const auto& method) {

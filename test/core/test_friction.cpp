@@ -105,4 +105,16 @@ TEST(Bristles, HoldASimulatedJoint) {
   EXPECT_NEAR(simulated.position()[0], pressed - 1.0 / stiffness, 0.2 / stiffness);
 }
 
+TEST(Friction, IsNoNumberWhereTheSpeedIsNone) {
+  const Friction<double> friction = bristles();
+  for (const double v : {std::nan(""), HUGE_VAL, -HUGE_VAL}) {
+    VectorXd tau = VectorXd::Zero(1);
+    EXPECT_EQ(friction.add(VectorXd::Constant(1, v), tau), Status::not_finite) << v;
+    tau.setZero();
+    EXPECT_EQ(friction.subtract(VectorXd::Constant(1, v), tau), Status::not_finite) << v;
+  }
+  VectorXd tau = VectorXd::Zero(2);
+  EXPECT_EQ(friction.add(VectorXd::Zero(1), tau), Status::wrong_size);
+}
+
 }  // namespace

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "dynamics_core/families.hpp"
+#include "dynamics_core/load.hpp"
 #include "support/global_analysis.hpp"
 #include "support/kinds.hpp"
 
@@ -57,4 +58,67 @@ TEST(GlobalAnalysis, PendulumInClosedForm) {
   EXPECT_NEAR(global.mass_matrix()(0, 0), 2.0 * 0.7 * 0.7, 1e-14);
   EXPECT_NEAR(global.inverse_dynamics(Eigen::VectorXd::Constant(1, a))[0],
               2.0 * 0.7 * 0.7 * a + 2.0 * 9.81 * 0.7 * std::sin(0.4), 1e-13);
+}
+
+/// A nut on an upright screw, its mass centre r off the axis. A turn by one radian lifts it by p:
+///
+///     τ = (I + m (r² + p²)) q̈ + m g p
+TEST(GlobalAnalysis, ScrewInClosedForm) {
+  constexpr double m = 3.0, I = 0.02, r = 0.1, p = -0.05, g = 9.81;
+  constexpr double q = 0.4, v = 1.3, a = 0.9, lift = 0.5;
+  const double inertia = I + m * (r * r + p * p);
+  const double weight = m * g * p;
+  RobotDescription by_dh = parse_dh(R"(
+gravity: [0, 0, -9.81]
+joints:
+  - {type: helical, pitch: -0.05, b: 0.5, mass: 3, r: [0.1, 0, 0], inertia: [0.01, 0.01, 0.02, 0, 0, 0]}
+)");
+  RobotDescription by_hand;
+  by_hand.links.push_back({"base", std::nullopt});
+  by_hand.links.push_back(
+      {"nut", Inertial{m, {r, 0.0, 0.0}, Eigen::Vector3d(0.01, 0.01, I).asDiagonal()}});
+  JointDescription j;
+  j.name = "screw";
+  j.type = JointType::helical;
+  j.pitch = p;
+  j.parent = "base";
+  j.child = "nut";
+  j.axis = Eigen::Vector3d::UnitZ();
+  j.origin.p = {0.0, 0.0, lift};
+  by_hand.joints.push_back(j);
+  for (const RobotDescription* robot : {&by_dh, &by_hand}) {
+    const Model model = build_model(*robot);
+    ASSERT_EQ(model.nv, 1);
+    const auto one = [](double x) { return Eigen::VectorXd::Constant(1, x); };
+    GlobalAnalysis global(*robot, model);
+    global.set_state(one(q), one(v));
+    EXPECT_NEAR(global.mass_matrix()(0, 0), inertia, 1e-15);
+    EXPECT_NEAR(global.inverse_dynamics(one(a))[0], inertia * a + weight, 1e-14);
+
+    for (const Method method : all_methods) {
+      SCOPED_TRACE(to_string(method));
+      Dynamics<double> nut(model, method);
+      Eigen::VectorXd x(1);
+      Eigen::MatrixXd M(1, 1);
+      ASSERT_EQ(nut.inverse_dynamics(one(q), one(v), one(a), x), Status::ok);
+      EXPECT_NEAR(x[0], inertia * a + weight, 1e-14);
+      ASSERT_EQ(nut.gravity(one(q), x), Status::ok);
+      EXPECT_NEAR(x[0], weight, 1e-14);
+      ASSERT_EQ(nut.mass_matrix(one(q), M), Status::ok);
+      EXPECT_NEAR(M(0, 0), inertia, 1e-15);
+      ASSERT_EQ(nut.forward_dynamics(one(q), one(v), one(2.0), x), Status::ok);
+      EXPECT_NEAR(x[0], (2.0 - weight) / inertia, 1e-12);
+    }
+
+    Dynamics<double> nut(model);
+    ASSERT_EQ(nut.kinematics().update(one(q), one(v)), Status::ok);
+    const int link = static_cast<int>(model.links.size()) - 1;
+    Pose<double> X;
+    Motion<double> V;
+    ASSERT_EQ(nut.kinematics().pose(link, X), Status::ok);
+    ASSERT_EQ(nut.kinematics().velocity(link, V), Status::ok);
+    EXPECT_NEAR(X.p[2], lift + p * q, 1e-15) << "a positive pitch is a right-handed screw";
+    EXPECT_NEAR(V.v[2], p * v, 1e-15);
+    EXPECT_NEAR(V.w[2], v, 1e-15);
+  }
 }

@@ -242,8 +242,9 @@ TEST(Udut, SinglePrecisionIsTheSameText) {
   EXPECT_TRUE(close_to(MatrixXd(inverse_f.cast<double>()), inverse, 1e-4));
 }
 
-/// Saha 2001, Table I: (191n − 284) multiplications and (187n − 325) additions for n revolute joints. The
-/// paper takes φ = τ − C q̇ as given, so that the count is that of the factors and one solution.
+/// Saha 2001, Table I: (191n − 284) multiplications and (187n − 325) additions for n revolute
+/// joints. The paper takes φ = τ − C q̇ as given, so that the count is that of the factors and one
+/// solution.
 TEST(UdutSolve, NeedsFewerOperationsThanThePaper) {
   for (int n = 2; n <= 12; ++n) {
     support::Random random(5);

@@ -150,7 +150,7 @@ std::vector<Case<S>> cases() {
                     return b.step.semi_implicit_euler(move, S(0), S(0.001), b.q_out, b.out);
                   }});
   list.push_back(
-      {"payload, gravity and outer forces", [](Bench<S>& b, const VectorX<S>& q) {
+      {"payload, gravity and external forces", [](Bench<S>& b, const VectorX<S>& q) {
          const int link = static_cast<int>(b.model.links.size()) - 1;
          b.dynamics.clear_external_forces();
          if (const Status s = b.dynamics.set_gravity(Vec3<S>(q[0], S(0), S(-9.81)));
@@ -193,7 +193,7 @@ void check_all() {
         const support::AllocationGuard guard;
         const Status with_good = one.run(bench, bench.q);
         const Status with_nan = one.run(bench, bench.bad);
-        // The load and the outer force read no more than q[0].
+        // The payload and the external force read no more than q[0].
         const bool checks_size = one.name.rfind("payload", 0) != 0;
         const Status with_wrong_size = checks_size ? one.run(bench, too_long) : Status::wrong_size;
         const long count = guard.count();

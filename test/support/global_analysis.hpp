@@ -111,8 +111,7 @@ class GlobalAnalysis {
     return S_.transpose() * F + rotors_ * qdd;
   }
 
-  // --- kinematics, by index into RobotDescription::links
-  // ------------------------------------------
+  // --- kinematics, by index into RobotDescription::links -----------------------------------------
   [[nodiscard]] const Matrix4d& pose(int link) const {
     return poses_[static_cast<std::size_t>(link)];
   }
@@ -232,10 +231,10 @@ class GlobalAnalysis {
     } else {
       const Vector3d axis = j.axis.normalized();
       const double x = c.multiplier * q[c.q] + c.offset;
-      T = at * (j.type == Type::prismatic
-                    ? homogeneous(Matrix3d::Identity(), x * axis)
-                    : homogeneous(Eigen::AngleAxisd(x, axis).toRotationMatrix(), Vector3d::Zero()));
-      h(0) = c.multiplier * (j.type == Type::prismatic ? slide(T, axis) : turn(T, axis));
+      const double turned = j.type == Type::prismatic ? 0.0 : 1.0;  // rad and m by coordinate
+      const double slid = j.type == Type::prismatic ? 1.0 : j.pitch;
+      T = at * homogeneous(Eigen::AngleAxisd(turned * x, axis).toRotationMatrix(), slid * x * axis);
+      h(0) = c.multiplier * (turned * turn(T, axis) + slid * slide(T, axis));
     }
     const double rotor = j.rotor_inertia * j.gear_ratio * j.gear_ratio;
     const int d = j.type == Type::floating || j.type == Type::planar ? 0 : 1;
@@ -243,7 +242,7 @@ class GlobalAnalysis {
   }
 
   /// ḣ q̇ = v × h q̇ with the velocity of what the axis is fixed in: the parent for the slides of a
-  /// planar joint, the link for all others (revolute and prismatic axes are fixed in both).
+  /// planar joint, the link for all others (the axes of turns, slides and screws are fixed in both).
   [[nodiscard]] Vector6d axis_rates(int i, const VectorXd& v) const {
     const Vector6d V = V_.segment<6>(6 * i);
     if (joint(i).type != Type::planar) return motion_cross(V) * H_.middleRows<6>(6 * i) * v;

@@ -33,6 +33,7 @@ inline std::vector<Kind> kinds() {
   add("tree", false, [](auto& o) { o.branching = 0.5; });
   add("aligned", false, [](auto& o) { o.aligned = true, o.branching = 0.3; });
   add("prismatic", false, [](auto& o) { o.prismatic = 0.5, o.branching = 0.3; });
+  add("helical", false, [](auto& o) { o.helical = 0.5, o.prismatic = 0.2, o.branching = 0.3; });
   add("rotors", false, [](auto& o) { o.rotors = true, o.mimic = 0.4; });
   add("mimic", false, [](auto& o) { o.mimic = 0.5, o.prismatic = 0.3, o.branching = 0.3; });
   add("planar", false, [](auto& o) { o.planar = 0.4, o.branching = 0.3; });

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// The planar arm with three revolute joints (Saha 1999, §6.1) and its equations of motion in closed form.
+/// The planar arm with three revolute joints (Saha 1999, §6.1) and its equations of motion in
+/// closed form.
 ///
 /// With the links' absolute angles φ = T θ (T: a lower triangle of ones) the kinetic energy is
-/// ½ Σ A_jk cos(φ_j − φ_k) φ̇_j φ̇_k, where A_jj = I_j + m_j l_j² + a_j² Σ_{k>j} m_k and, for j < k,
-/// A_jk = a_j (m_k l_k + a_k Σ_{i>k} m_i); l_j is the way from the joint to the mass centre.
+/// ½ Σ A_jk cos(φ_j − φ_k) φ̇_j φ̇_k, where A_jj = I_j + m_j l_j² + a_j² Σ_{k>j} m_k and, for
+/// j < k, A_jk = a_j (m_k l_k + a_k Σ_{i>k} m_i); l_j is the way from the joint to the mass centre.
 /// Lagrange gives for the absolute angles the efforts
 ///   Σ_k A_jk (cos(φ_j − φ_k) φ̈_k + sin(φ_j − φ_k) φ̇_k²) + g cos φ_j (m_j l_j + a_j Σ_{k>j} m_k),
 /// the only Christoffel symbols being those with φ̇_k², and for the joints τ = Tᵀ of them.

@@ -235,10 +235,10 @@ class Quantities {
       dynamics_core::Motion<S> V, A;
       Matrix J(6, n_), Jd(6, n_);
       dynamics_core::StatusOf<S> all = status;
-      for (const Status s :
+      for (const auto& s :
            {k.pose(link, X), k.velocity(link, V, offset), k.bias_acceleration(link, A, offset),
             k.jacobian(link, J, offset), k.jacobian_rate(link, Jd, offset)})
-        all = merged(all, dynamics_core::StatusOf<S>(s));
+        all = merged(all, s);
       const std::string of = " of link " + std::to_string(link);
       Matrix pose(3, 4), motion(6, 2);
       pose << X.R, X.p;

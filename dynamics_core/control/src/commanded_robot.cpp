@@ -10,7 +10,7 @@ CommandedRobot::CommandedRobot(const Model& model, const Config& config)
     : dynamics_(model),
       friction_(config.friction),
       model_q_(model.neutral()),
-      model_v_(Eigen::VectorXd::Zero(model.nv)),
+      model_v_(VectorX<double>::Zero(model.nv)),
       model_a_(model_v_),
       model_tau_(model_v_) {
   for (const std::string& name : config.joints) {
@@ -36,15 +36,15 @@ void CommandedRobot::set_others(const View& positions) noexcept {
   }
 }
 
-Status CommandedRobot::gravity(const Eigen::VectorXd& q, Eigen::VectorXd& tau) noexcept {
+Status CommandedRobot::gravity(const VectorX<double>& q, VectorX<double>& tau) noexcept {
   put_position(q);
   const Status s = dynamics_.gravity(model_q_, model_tau_);
   get(tau);
   return s;
 }
 
-Status CommandedRobot::inverse_dynamics(const Eigen::VectorXd& q, const Eigen::VectorXd& v,
-                                        const Eigen::VectorXd& a, Eigen::VectorXd& tau) noexcept {
+Status CommandedRobot::inverse_dynamics(const VectorX<double>& q, const VectorX<double>& v,
+                                        const VectorX<double>& a, VectorX<double>& tau) noexcept {
   put_position(q);
   put(v, model_v_);
   put(a, model_a_);
@@ -53,8 +53,8 @@ Status CommandedRobot::inverse_dynamics(const Eigen::VectorXd& q, const Eigen::V
   return s;
 }
 
-Status CommandedRobot::velocity_effort(const Eigen::VectorXd& q, const Eigen::VectorXd& v,
-                                       Eigen::VectorXd& tau) noexcept {
+Status CommandedRobot::velocity_effort(const VectorX<double>& q, const VectorX<double>& v,
+                                       VectorX<double>& tau) noexcept {
   put_position(q);
   put(v, model_v_);
   const Status s = dynamics_.velocity_effort(model_q_, model_v_, model_tau_);
@@ -62,21 +62,21 @@ Status CommandedRobot::velocity_effort(const Eigen::VectorXd& q, const Eigen::Ve
   return s;
 }
 
-void CommandedRobot::add_friction(const Eigen::VectorXd& v, Eigen::VectorXd& tau) const noexcept {
+void CommandedRobot::add_friction(const VectorX<double>& v, VectorX<double>& tau) const noexcept {
   for (Eigen::Index j = 0; j < tau.size(); ++j) tau[j] += friction_[j].effort(v[j]);
 }
 
-void CommandedRobot::put_position(const Eigen::VectorXd& q) noexcept {
+void CommandedRobot::put_position(const VectorX<double>& q) noexcept {
   for (std::size_t j = 0; j < q_index_.size(); ++j)
     model_q_[q_index_[j]] = q[static_cast<Eigen::Index>(j)];
 }
 
-void CommandedRobot::put(const Eigen::VectorXd& x, Eigen::VectorXd& model_x) const noexcept {
+void CommandedRobot::put(const VectorX<double>& x, VectorX<double>& model_x) const noexcept {
   for (std::size_t j = 0; j < v_index_.size(); ++j)
     model_x[v_index_[j]] = x[static_cast<Eigen::Index>(j)];
 }
 
-void CommandedRobot::get(Eigen::VectorXd& tau) const noexcept {
+void CommandedRobot::get(VectorX<double>& tau) const noexcept {
   for (std::size_t j = 0; j < v_index_.size(); ++j)
     tau[static_cast<Eigen::Index>(j)] = model_tau_[v_index_[j]];
 }

@@ -96,6 +96,7 @@ void check_friction(const std::string& joint, const JointFriction<double>& frict
   check("viscous", friction.viscous);
   check("coulomb", friction.coulomb);
   check("breakaway", friction.breakaway);
+  check("stiffness", friction.stiffness);
   require(friction.breakaway == 0.0 || friction.breakaway >= friction.coulomb, prefix + "breakaway",
           friction.breakaway, "give zero (no Stribeck effect) or no less than coulomb");
   const auto positive = [&](const char* name, double x) {

@@ -16,7 +16,7 @@ namespace {
   return out;
 }
 
-[[nodiscard]] Eigen::VectorXd zeros(Eigen::Index size) { return Eigen::VectorXd::Zero(size); }
+[[nodiscard]] VectorX<double> zeros(Eigen::Index size) { return VectorX<double>::Zero(size); }
 
 }  // namespace
 

@@ -8,9 +8,9 @@ ReferenceKeeper::ReferenceKeeper(const Config& config, Eigen::Index size,
     : missing_velocity_(config.missing_velocity),
       missing_acceleration_(config.missing_acceleration),
       timeout_(config.reference_timeout),
-      position_(Eigen::VectorXd::Zero(size)),
-      velocity_(Eigen::VectorXd::Zero(size)),
-      acceleration_(Eigen::VectorXd::Zero(size)),
+      position_(VectorX<double>::Zero(size)),
+      velocity_(VectorX<double>::Zero(size)),
+      acceleration_(VectorX<double>::Zero(size)),
       position_rate_(size, config.reference_cutoff, wraps),
       velocity_rate_(size, config.reference_cutoff, std::vector<bool>(wraps.size(), false)) {}
 

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "dynamics_core/batch_dynamics.hpp"
 #include "dynamics_core/dynamics.hpp"
 #include "dynamics_core/joint_selection.hpp"
 #include "dynamics_core/model.hpp"
@@ -60,8 +61,6 @@ enum class CoriolisFactor {
   recursive,    ///< the cheapest that makes Ṁ − 2C skew-symmetric
   christoffel,  ///< of Christoffel's symbols, by which moreover C(q, v) u = C(q, u) v
 };
-
-enum class JacobianAxes { world, link };
 
 /// Answers queries about one robot in its latest state. Both must outlive it.
 class Batch {

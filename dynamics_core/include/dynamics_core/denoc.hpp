@@ -7,8 +7,7 @@
 /// All vectors are in body axes. Where the paper propagates twists by B and wrenches by Bᵀ between
 /// the mass centres of two links, this text goes over the joint's origin O between them: d leads
 /// from O to C, r from the parent's mass centre to O. A body without mass has its origin for a mass
-/// centre. (Masses that cancel to zero while their first moments do not, as a negative payload may
-/// cause, have no mass centre; this family does not serve them.)
+/// centre: as no mass is negative, it has no first moment either.
 ///
 /// The convective matrix C(q, v) is the one of which C v is the part of the bias that is due to
 /// velocity. With the natural orthogonal complement N (t = N q̇) Saha 1999 has C = Nᵀ(M Ṅ + Ṁ N),

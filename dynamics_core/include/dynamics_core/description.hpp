@@ -41,7 +41,32 @@ enum class JointType {
   helical,  ///< a screw: turns about its axis and advances along it; its coordinate is the angle
 };
 
-[[nodiscard]] const char* to_string(JointType type) noexcept;
+[[nodiscard]] constexpr const char* to_string(JointType type) noexcept {
+  switch (type) {
+    case JointType::revolute: return "revolute";
+    case JointType::continuous: return "continuous";
+    case JointType::prismatic: return "prismatic";
+    case JointType::fixed: return "fixed";
+    case JointType::planar: return "planar";
+    case JointType::floating: return "floating";
+    case JointType::helical: return "helical";
+  }
+  return "unknown type";
+}
+
+/// Does one number say where a joint of this type is?
+[[nodiscard]] constexpr bool has_one_coordinate(JointType type) noexcept {
+  switch (type) {
+    case JointType::revolute:
+    case JointType::continuous:
+    case JointType::prismatic:
+    case JointType::helical: return true;
+    case JointType::fixed:
+    case JointType::planar:
+    case JointType::floating: return false;
+  }
+  return false;
+}
 
 /// Mass properties of a link: inertia about the centre of mass, in the link's axes.
 struct Inertial {

@@ -13,10 +13,12 @@
 /// | attribute              | constructor | all other member functions                     |
 /// |------------------------|-------------|------------------------------------------------|
 /// | allocates              | yes         | no                                             |
-/// | throws                 | bad_alloc   | no                                             |
+/// | throws                 | bad_alloc ¹ | no                                             |
 /// | locks, waits, logs     | no          | no                                             |
 /// | thread-safe            | –           | no: one object per thread, any number of them  |
 /// | time                   | –           | bounded by the model's size, whatever the input |
+///
+/// ¹ and ConfigError where DYNAMICS_ISA is wrong (instruction_set.hpp).
 ///
 /// status.hpp says what Status::ok promises. double and float are compiled into the library; for
 /// another scalar type (scalar.hpp) include families.hpp as well.
@@ -93,6 +95,24 @@ class Dynamics {
   [[nodiscard]] StatusOf<S> coriolis_christoffel(VectorIn<S> q, VectorIn<S> v,
                                                  MatrixOut<S> C) noexcept;
 
+  // --- links -------------------------------------------------------------------------------------
+  /// J(q), 6 × nv, of the point `offset` (m) of a link (index into Model::links), in the link's axes:
+  /// J v is the point's [ω; v] in world axes. Visits only the joints on the way to the link.
+  [[nodiscard]] StatusOf<S> jacobian(VectorIn<S> q, int link, MatrixOut<S> J,
+                                     const Vec3<S>& offset = Vec3<S>::Zero()) noexcept;
+
+  // --- derivatives, nv × nv; by q along the coordinates of v: derivatives.hpp --------------------
+  /// ∂τ/∂q, ∂τ/∂v and ∂τ/∂a = M of the inverse dynamics
+  [[nodiscard]] StatusOf<S> inverse_dynamics_derivatives(VectorIn<S> q, VectorIn<S> v,
+                                                         VectorIn<S> a, MatrixOut<S> dtau_dq,
+                                                         MatrixOut<S> dtau_dv,
+                                                         MatrixOut<S> M) noexcept;
+  /// ∂a/∂q, ∂a/∂v and ∂a/∂τ = M⁻¹ of the forward dynamics
+  [[nodiscard]] StatusOf<S> forward_dynamics_derivatives(VectorIn<S> q, VectorIn<S> v,
+                                                         VectorIn<S> tau, MatrixOut<S> da_dq,
+                                                         MatrixOut<S> da_dv,
+                                                         MatrixOut<S> da_dtau) noexcept;
+
   // --- what stays until it is changed ------------------------------------------------------------
   /// Gravity in the world frame, m/s².
   [[nodiscard]] StatusOf<S> set_gravity(const Vec3<S>& g) noexcept;
@@ -124,8 +144,11 @@ class Dynamics {
   [[nodiscard]] Tree<S>& tree() noexcept;
   [[nodiscard]] const Tree<S>& tree() const noexcept;
 
- private:
+  /// The functions that answer, by quantity: families.hpp
   struct Choice;
+  using Choose = Choice(const Tree<S>& tree, std::optional<Method> method) noexcept;
+
+ private:
   struct Parts;
   std::unique_ptr<Parts> parts_;
 };

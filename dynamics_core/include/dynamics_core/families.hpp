@@ -10,6 +10,7 @@
 #include "dynamics_core/cholesky.hpp"
 #include "dynamics_core/composite_body.hpp"
 #include "dynamics_core/denoc.hpp"
+#include "dynamics_core/derivatives.hpp"
 #include "dynamics_core/dynamics.hpp"
 #include "dynamics_core/gibbs_appell.hpp"
 #include "dynamics_core/kinematics.hpp"
@@ -42,7 +43,8 @@ struct Families {
         cholesky(tree),
         kinematics(tree),
         operational_space(tree),
-        regressor(tree) {}
+        regressor(tree),
+        derivatives(tree) {}
 
   std::unique_ptr<Tree<S>> owned_tree;  ///< so that the families may move
   Tree<S>& tree;
@@ -56,11 +58,11 @@ struct Families {
   Kinematics<S> kinematics;
   OperationalSpace<S> operational_space;
   Regressor<S> regressor;
+  Derivatives<S> derivatives;
 };
 
 // --- Compiled into the library -------------------------------------------------------------------
-// A program that includes this header takes the families in double and float from there. One that
-// wants them compiled for its own processor includes the families' headers instead.
+// A program that includes this header takes the families in double and float from there.
 
 // NOLINTBEGIN(bugprone-macro-parentheses)
 #define RD_FAMILIES(keyword, S)               \
@@ -74,10 +76,13 @@ struct Families {
   keyword template class Cholesky<S>;         \
   keyword template class Kinematics<S>;       \
   keyword template class OperationalSpace<S>; \
-  keyword template class Regressor<S>;
+  keyword template class Regressor<S>;        \
+  keyword template class Derivatives<S>;
 // NOLINTEND(bugprone-macro-parentheses)
+#ifndef RD_KERNELS  // a library of kernels has its own
 RD_FAMILIES(extern, double)
 RD_FAMILIES(extern, float)
+#endif
 
 // --- Who provides what ---------------------------------------------------------------------------
 
@@ -96,8 +101,12 @@ struct Dynamics<S>::Choice {
   Result (*gravity)(F&, In, Out&) noexcept;
   Result (*mass_matrix)(F&, In, Matrix&) noexcept;
   Result (*coriolis)(F&, In, In, Matrix&) noexcept;
+  Result (*coriolis_christoffel)(F&, In, In, Matrix&) noexcept;
   Result (*forward_dynamics)(F&, In, In, In, Out&) noexcept;
   Result (*inverse_mass_matrix)(F&, In, Matrix&) noexcept;
+  Result (*jacobian)(F&, In, int, Matrix&, const Vec3<S>&) noexcept;
+  Result (*inverse_dynamics_derivatives)(F&, In, In, In, Matrix&, Matrix&, Matrix&) noexcept;
+  Result (*forward_dynamics_derivatives)(F&, In, In, In, Matrix&, Matrix&, Matrix&) noexcept;
 
   /// A member function of a family as a plain function.
   template <auto family, auto function, class... Arguments>
@@ -117,6 +126,10 @@ struct Dynamics<S>::Choice {
     return &call<family, function, In, In, Matrix&>;
   }
   template <auto family, auto function>
+  [[nodiscard]] static constexpr auto in_in_in_matrices() noexcept {
+    return &call<family, function, In, In, In, Matrix&, Matrix&, Matrix&>;
+  }
+  template <auto family, auto function>
   [[nodiscard]] static constexpr auto in_matrix() noexcept {
     return &call<family, function, In, Matrix&>;
   }
@@ -128,6 +141,14 @@ struct Dynamics<S>::Choice {
     gravity = &call<&F::gibbs_appell, &GibbsAppell<S>::gravity, In, Out&>;
     mass_matrix = in_matrix<&F::gibbs_appell, &GibbsAppell<S>::mass_matrix>();
     coriolis = in_in_matrix<&F::denoc, &Denoc<S>::coriolis>();
+    coriolis_christoffel = in_in_matrix<&F::denoc, &Denoc<S>::coriolis_christoffel>();
+    constexpr Result (Kinematics<S>::*of_path)(In, int, MatrixOut<S>, const Vec3<S>&) noexcept =
+        &Kinematics<S>::jacobian;
+    jacobian = &call<&F::kinematics, of_path, In, int, Matrix&, const Vec3<S>&>;
+    inverse_dynamics_derivatives =
+        in_in_in_matrices<&F::derivatives, &Derivatives<S>::inverse_dynamics>();
+    forward_dynamics_derivatives =
+        in_in_in_matrices<&F::derivatives, &Derivatives<S>::forward_dynamics>();
     inverse_mass_matrix = in_matrix<&F::gibbs_appell, &GibbsAppell<S>::inverse_mass_matrix>();
     if (tree.has_mimic()) {
       take_gibbs_appell_accelerations();
@@ -199,12 +220,35 @@ struct Dynamics<S>::Choice {
   }
 };
 
+/// The best for a robot, or what a method provides and the best for the rest, in the functions of
+/// the translation unit that this is compiled in.
+template <class S>
+[[nodiscard]] typename Dynamics<S>::Choice choose_here(const Tree<S>& tree,
+                                                       std::optional<Method> method) noexcept {
+  typename Dynamics<S>::Choice choice(tree);
+  if (method) choice.take(*method);
+  return choice;
+}
+
+/// Who chooses. For double and float that is the library, among its functions for the instructions
+/// that this processor has (instruction_set.hpp).
+template <class S>
+[[nodiscard]] typename Dynamics<S>::Choose* chooser() {
+  return &choose_here<S>;
+}
+template <>
+[[nodiscard]] Dynamics<double>::Choose* chooser<double>();
+template <>
+[[nodiscard]] Dynamics<float>::Choose* chooser<float>();
+
 // --- The face ------------------------------------------------------------------------------------
 
 template <class S>
 struct Dynamics<S>::Parts {
-  explicit Parts(const Model& model) : families(model), choice(families.tree) {}
+  explicit Parts(const Model& model)
+      : families(model), choose(chooser<S>()), choice(choose(families.tree, std::nullopt)) {}
   Families<S> families;
+  Choose* choose;
   Choice choice;
 };
 
@@ -233,8 +277,7 @@ int Dynamics<S>::nv() const noexcept {
 }
 template <class S>
 void Dynamics<S>::use(std::optional<Method> method) noexcept {
-  parts_->choice = Choice(tree());
-  if (method) parts_->choice.take(*method);
+  parts_->choice = parts_->choose(tree(), method);
 }
 
 template <class S>
@@ -279,7 +322,28 @@ StatusOf<S> Dynamics<S>::coriolis(VectorIn<S> q, VectorIn<S> v, MatrixOut<S> C) 
 template <class S>
 StatusOf<S> Dynamics<S>::coriolis_christoffel(VectorIn<S> q, VectorIn<S> v,
                                               MatrixOut<S> C) noexcept {
-  return parts_->families.denoc.coriolis_christoffel(q, v, C);
+  return parts_->choice.coriolis_christoffel(parts_->families, q, v, C);
+}
+
+template <class S>
+StatusOf<S> Dynamics<S>::jacobian(VectorIn<S> q, int link, MatrixOut<S> J,
+                                  const Vec3<S>& offset) noexcept {
+  return parts_->choice.jacobian(parts_->families, q, link, J, offset);
+}
+
+template <class S>
+StatusOf<S> Dynamics<S>::inverse_dynamics_derivatives(VectorIn<S> q, VectorIn<S> v, VectorIn<S> a,
+                                                      MatrixOut<S> dtau_dq, MatrixOut<S> dtau_dv,
+                                                      MatrixOut<S> M) noexcept {
+  return parts_->choice.inverse_dynamics_derivatives(parts_->families, q, v, a, dtau_dq, dtau_dv,
+                                                     M);
+}
+template <class S>
+StatusOf<S> Dynamics<S>::forward_dynamics_derivatives(VectorIn<S> q, VectorIn<S> v, VectorIn<S> tau,
+                                                      MatrixOut<S> da_dq, MatrixOut<S> da_dv,
+                                                      MatrixOut<S> da_dtau) noexcept {
+  return parts_->choice.forward_dynamics_derivatives(parts_->families, q, v, tau, da_dq, da_dv,
+                                                     da_dtau);
 }
 
 template <class S>

@@ -88,16 +88,16 @@ class Friction {
   [[nodiscard]] Status add(VectorIn<S> v, VectorOut<S> tau) const noexcept {
     if (v.size() != size() || tau.size() != size()) return Status::wrong_size;
     for (Eigen::Index i = 0; i < size(); ++i) tau[i] += (*this)[i].effort(v[i]);
-    return Status::ok;
+    return result_status<S>(tau);
   }
   /// tau −= f(v), nv each: what is left of a drive's effort to move the links.
   [[nodiscard]] Status subtract(VectorIn<S> v, VectorOut<S> tau) const noexcept {
     if (v.size() != size() || tau.size() != size()) return Status::wrong_size;
     for (Eigen::Index i = 0; i < size(); ++i) tau[i] -= (*this)[i].effort(v[i]);
-    return Status::ok;
+    return result_status<S>(tau);
   }
 
-  // --- in steps of time ----------------------------------------------------------------------------
+  // --- in steps of time --------------------------------------------------------------------------
   /// Friction at the end of a step, as a function of the speed there: rest + slope · v.
   struct Linear {
     S rest, slope;

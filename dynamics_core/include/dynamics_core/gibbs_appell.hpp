@@ -9,8 +9,8 @@
 /// all is about the bodies' origins, with the equivalent mass properties `own` (see EulerInertia):
 /// the paper's composed M, c and E, which it has for the mass matrix alone, and one step beyond, as
 /// every mass on a revolute joint's axis is handed down to the parent. A turning body is left with
-/// h = (h_x, h_y, 0) and J without J_zz, a sliding one with m and h. That is off-line work, repeated
-/// when a payload changes.
+/// h = (h_x, h_y, 0) and J without J_zz, a sliding one with m and h. That is off-line work,
+/// repeated when a payload changes.
 
 #include <vector>
 
@@ -115,6 +115,7 @@ class GibbsAppell {
   void scatter(int i, const S* row, MatrixOut<S>& M) const noexcept;
   void hessian_matrix(MatrixOut<S>& M) noexcept;
   [[nodiscard]] StatusOf<S> factorized_hessian() noexcept;
+  [[nodiscard]] StatusOf<S> worth(const MatrixOut<S>& M) const noexcept;
 
   Tree<S>* tree_;
   unsigned revision_ = 0;
@@ -167,7 +168,8 @@ template <class S>
           W.yz * J.xz - W.xz * J.yz + W.yx * J.xx - W.xy * J.yy + (W.yy - W.xx) * J.xy};
 }
 
-/// A revolute joint in the base: ω and ω̇ lie along z, and of its force only the moment about z is asked for.
+/// A revolute joint in the base: ω and ω̇ lie along z, and of its force only the moment about z is
+/// asked for.
 template <class S>
 void root_revolute(const Body<S>& b, const Vec3<S>& base, S qd, S qdd, Link<S>& l) noexcept {
   const S zero(0);
@@ -335,8 +337,8 @@ RD_INLINE void add_to_parent(const Transform<S>& X, const Force<S>& F, Force<S>&
 // --- Mass matrix ---------------------------------------------------------------------------------
 
 /// The composite of a subtree about the parent's origin in the parent's axes: φ and ψ of §4.2,
-/// steps 4 and 5, with second moments in place of ψ, for which a shift by r is h rᵀ + r hᵀ + m r
-/// rᵀ.
+/// steps 4 and 5, with second moments in place of ψ, for which a shift by r is
+/// h rᵀ + r hᵀ + m r rᵀ.
 template <class S>
 void add_to_parent(const Transform<S>& X, bool heavy, const EulerInertia<S>& A,
                    EulerInertia<S>& parent) noexcept {
@@ -795,6 +797,15 @@ StatusOf<S> GibbsAppell<S>::factorized_hessian() noexcept {
   return factors_.factorize_rows();
 }
 
+/// What M is worth. The diagonal does not tell all here: products with s, the way from the tree's
+/// first origin, are part of every element that joins a body with those before it. Of a chain those
+/// with the first body tell.
+template <class S>
+StatusOf<S> GibbsAppell<S>::worth(const MatrixOut<S>& M) const noexcept {
+  if (tree_->has_mimic() || !tree_->dense_mass_matrix()) return result_status<S>(M);
+  return merged(diagonal_status<S>(M), result_status<S>(M.leftCols(1)));
+}
+
 // --- The functions of the family -----------------------------------------------------------------
 
 template <class S>
@@ -866,7 +877,7 @@ StatusOf<S> GibbsAppell<S>::mass_matrix(VectorIn<S> q, MatrixOut<S> M) noexcept 
   if (failed(status)) return status;
   refresh();
   hessian_matrix(M);
-  return merged(status, diagonal_status<S>(M));
+  return merged(status, worth(M));
 }
 
 template <class S>

@@ -50,8 +50,8 @@ void check_values(const std::string& name, const std::vector<double>& values,
 struct JointStates {
   explicit JointStates(const Model& model);
 
-  Eigen::VectorXd q;
-  Eigen::VectorXd v;
+  VectorX<double> q;
+  VectorX<double> v;
   std::vector<bool> heard;  ///< by place in q
 
   /// Those of the joints whose position has not been heard yet.

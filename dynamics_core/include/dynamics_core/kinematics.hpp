@@ -40,24 +40,24 @@ class Kinematics {
 
   // --- links -------------------------------------------------------------------------------------
   /// The pose of link L in the world.
-  [[nodiscard]] Status pose(int link, Pose<S>& X_WL) const noexcept;
+  [[nodiscard]] StatusOf<S> pose(int link, Pose<S>& X_WL) const noexcept;
   /// Velocity of link L in the world: ω, and v of the link's origin (or of the point `offset` of
   /// the link, in link axes).
-  [[nodiscard]] Status velocity(int link, Motion<S>& V_WL_W,
-                                const Vec3<S>& offset = Vec3<S>::Zero()) const noexcept;
+  [[nodiscard]] StatusOf<S> velocity(int link, Motion<S>& V_WL_W,
+                                     const Vec3<S>& offset = Vec3<S>::Zero()) const noexcept;
   /// J̇ v: the acceleration [ω̇; v̇] that the same point has when v̇ = 0. Gravity is not in it.
-  [[nodiscard]] Status bias_acceleration(int link, Motion<S>& A_WL_W,
-                                         const Vec3<S>& offset = Vec3<S>::Zero()) const noexcept;
+  [[nodiscard]] StatusOf<S> bias_acceleration(
+      int link, Motion<S>& A_WL_W, const Vec3<S>& offset = Vec3<S>::Zero()) const noexcept;
   /// J (6 × nv), [ω; v] = J v for the same point.
-  [[nodiscard]] Status jacobian(int link, MatrixOut<S> J,
-                                const Vec3<S>& offset = Vec3<S>::Zero()) const noexcept;
+  [[nodiscard]] StatusOf<S> jacobian(int link, MatrixOut<S> J,
+                                     const Vec3<S>& offset = Vec3<S>::Zero()) const noexcept;
   /// The same at q, without update and without a change of what the last one left. Only the joints
   /// on the way to the link are visited, and only their coordinates are read.
   [[nodiscard]] StatusOf<S> jacobian(VectorIn<S> q, int link, MatrixOut<S> J,
                                      const Vec3<S>& offset = Vec3<S>::Zero()) noexcept;
   /// J̇ (6 × nv), so that [ω̇; v̇] = J v̇ + J̇ v for the same point.
-  [[nodiscard]] Status jacobian_rate(int link, MatrixOut<S> Jd,
-                                     const Vec3<S>& offset = Vec3<S>::Zero()) const noexcept;
+  [[nodiscard]] StatusOf<S> jacobian_rate(int link, MatrixOut<S> Jd,
+                                          const Vec3<S>& offset = Vec3<S>::Zero()) const noexcept;
 
   // --- the whole robot ---------------------------------------------------------------------------
   /// The mass of all that moves, kg.
@@ -67,6 +67,7 @@ class Kinematics {
   [[nodiscard]] StatusOf<S> centre_of_mass_velocity(Vec3<S>& v_WC) const noexcept;
   /// J (3 × nv) of the centre of mass: each joint moves the first moment of its subtree.
   [[nodiscard]] StatusOf<S> centre_of_mass_jacobian(MatrixOut<S> J) noexcept;
+  /// Not finite where it overflows.
   [[nodiscard]] Energy<S> energy() const noexcept;
 
   // --- between v and q; these need no update -----------------------------------------------------
@@ -138,6 +139,11 @@ void move(const Vec3<S>& r, const Vec3<S>& w, const Vec3<S>& u, Motion<S>& V,
   A.w += wp.cross(w);
 }
 
+template <class S>
+[[nodiscard]] StatusOf<S> worth(const Motion<S>& V) noexcept {
+  return merged(result_status<S>(V.w), result_status<S>(V.v));
+}
+
 }  // namespace kinematics
 
 template <class S>
@@ -205,27 +211,28 @@ StatusOf<S> Kinematics<S>::update(VectorIn<S> q, VectorIn<S> v) noexcept {
 // --- Links ---------------------------------------------------------------------------------------
 
 template <class S>
-Status Kinematics<S>::pose(int index, Pose<S>& X_WL) const noexcept {
+StatusOf<S> Kinematics<S>::pose(int index, Pose<S>& X_WL) const noexcept {
   if (!tree_->has_link(index)) return Status::out_of_range;
   const Link<S>& l = link(index);
   X_WL = (l.body < 0 ? tree_->base() : state(l.body).X_WB) * l.X_BL;
-  return Status::ok;
+  return merged(result_status<S>(X_WL.R), result_status<S>(X_WL.p));
 }
 
 template <class S>
-Status Kinematics<S>::velocity(int index, Motion<S>& V_WL_W, const Vec3<S>& offset) const noexcept {
+StatusOf<S> Kinematics<S>::velocity(int index, Motion<S>& V_WL_W,
+                                    const Vec3<S>& offset) const noexcept {
   if (!tree_->has_link(index)) return Status::out_of_range;
   const Link<S>& l = link(index);
   V_WL_W = Motion<S>::zero();
   if (l.body < 0) return Status::ok;
   V_WL_W = state(l.body).V;
   V_WL_W.v += V_WL_W.w.cross(arm(l, offset));
-  return Status::ok;
+  return kinematics::worth<S>(V_WL_W);
 }
 
 template <class S>
-Status Kinematics<S>::bias_acceleration(int index, Motion<S>& A_WL_W,
-                                        const Vec3<S>& offset) const noexcept {
+StatusOf<S> Kinematics<S>::bias_acceleration(int index, Motion<S>& A_WL_W,
+                                             const Vec3<S>& offset) const noexcept {
   if (!tree_->has_link(index)) return Status::out_of_range;
   const Link<S>& l = link(index);
   A_WL_W = Motion<S>::zero();
@@ -233,11 +240,12 @@ Status Kinematics<S>::bias_acceleration(int index, Motion<S>& A_WL_W,
   const BodyState& k = state(l.body);
   const Vec3<S> r = arm(l, offset);
   A_WL_W = {k.A.w, k.A.v + k.A.w.cross(r) + k.V.w.cross(k.V.w.cross(r))};
-  return Status::ok;
+  return kinematics::worth<S>(A_WL_W);
 }
 
 template <class S>
-Status Kinematics<S>::jacobian(int index, MatrixOut<S> J, const Vec3<S>& offset) const noexcept {
+StatusOf<S> Kinematics<S>::jacobian(int index, MatrixOut<S> J,
+                                    const Vec3<S>& offset) const noexcept {
   if (!tree_->has_link(index)) return Status::out_of_range;
   if (J.rows() != 6 || J.cols() != tree_->nv()) return Status::wrong_size;
   J.setZero();
@@ -252,7 +260,7 @@ Status Kinematics<S>::jacobian(int index, MatrixOut<S> J, const Vec3<S>& offset)
     column.template head<3>() += h.w;
     column.template tail<3>() += h.v;
   }
-  return Status::ok;
+  return result_status<S>(J);
 }
 
 template <class S>
@@ -275,18 +283,20 @@ StatusOf<S> Kinematics<S>::jacobian(VectorIn<S> q, int index, MatrixOut<S> J,
     joint[k] = {X_WB.R.col(2), X_WB.p};
   }
   const Vec3<S> p = X_WB * Vec3<S>(l.X_BL * offset);
+  S sum(0);
   for (int k = 0; k < n; ++k) {
     const Body<S>& b = body[path[k]];
     const Motion<S> h = axis_motion<S>(b, joint[k].z, Vec3<S>(p - joint[k].p));
     kinematics::put_column<S>(b, h, J);
+    sum += zero_if_finite<S>(h.v);
   }
-  return merged(status, result_status<S>(p));
+  return merged(status, finite_status<S>(sum));
 }
 
 /// With ż = ω × z, and the point moving relative to the origin at ṙ: the rate of [z; z × r].
 template <class S>
-Status Kinematics<S>::jacobian_rate(int index, MatrixOut<S> Jd,
-                                    const Vec3<S>& offset) const noexcept {
+StatusOf<S> Kinematics<S>::jacobian_rate(int index, MatrixOut<S> Jd,
+                                         const Vec3<S>& offset) const noexcept {
   if (!tree_->has_link(index)) return Status::out_of_range;
   if (Jd.rows() != 6 || Jd.cols() != tree_->nv()) return Status::wrong_size;
   Jd.setZero();
@@ -307,7 +317,7 @@ Status Kinematics<S>::jacobian_rate(int index, MatrixOut<S> Jd,
     column.template tail<3>() += h.v;
     if (turns(b.kind)) column.template tail<3>() += z.cross(Vec3<S>(p_rate - k.V.v));
   }
-  return Status::ok;
+  return result_status<S>(Jd);
 }
 
 // --- The whole robot -----------------------------------------------------------------------------
@@ -331,7 +341,7 @@ StatusOf<S> Kinematics<S>::centre_of_mass(Vec3<S>& p_WC) const noexcept {
     h += X.R * I.h + I.m * X.p;
   }
   p_WC = h / m;
-  return status;
+  return merged(status, result_status<S>(p_WC));
 }
 
 template <class S>
@@ -346,7 +356,7 @@ StatusOf<S> Kinematics<S>::centre_of_mass_velocity(Vec3<S>& v_WC) const noexcept
     momentum += I.m * k.V.v + k.V.w.cross(Vec3<S>(k.X_WB.R * I.h));
   }
   v_WC = momentum / m;
-  return status;
+  return merged(status, result_status<S>(v_WC));
 }
 
 template <class S>
@@ -373,7 +383,7 @@ StatusOf<S> Kinematics<S>::centre_of_mass_jacobian(MatrixOut<S> J) noexcept {
     at[b.parent].m += k.m;
     at[b.parent].h += k.h;
   }
-  return status;
+  return merged(status, result_status<S>(J));
 }
 
 template <class S>

@@ -252,8 +252,7 @@ template <class S>
 
 /// A x = b by elimination with row exchanges, b becomes x. False where a pivot is lost.
 template <class S>
-[[nodiscard]] bool solve_general(Eigen::Ref<MatrixX<S>> A, Eigen::Ref<VectorX<S>> b,
-                                 const S& scale) noexcept {
+[[nodiscard]] bool solve_general(MatrixOut<S> A, VectorOut<S> b, const S& scale) noexcept {
   const int n = static_cast<int>(A.rows());
   for (int k = 0; k < n; ++k) {
     int p = k;

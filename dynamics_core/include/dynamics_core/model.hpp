@@ -93,7 +93,7 @@ struct Model {
   [[nodiscard]] int find_link(const std::string& name) const noexcept;
   [[nodiscard]] int find_joint(const std::string& name) const noexcept;
   /// A configuration with all coordinates zero and unit quaternions.
-  [[nodiscard]] Eigen::VectorXd neutral() const;
+  [[nodiscard]] VectorX<double> neutral() const;
 };
 
 /// Validates the description and compiles it. Throws ModelError.

@@ -22,8 +22,9 @@ struct MethodCount {
 /// All methods that can treat the robot. Of symmetric matrices one triangle is asked for.
 [[nodiscard]] std::vector<MethodCount> count_operations(const Model& model);
 
-/// A serial arm of n revolute joints with nothing special about it: all of α, a, d and the mass properties
-/// of every link differ from zero and one. Gravity along the first axis, as in the papers.
+/// A serial arm of n revolute joints with nothing special about it: all of α, a, d and the mass
+/// properties of every link differ from zero and one. Gravity along the first axis, as in the
+/// papers.
 [[nodiscard]] Model general_arm(int joints);
 
 /// A polynomial in n with coefficients in sixths, as the sums of a cubic algorithm need.

@@ -155,16 +155,16 @@ template <class S>
 template <class S>
 StatusOf<S> OperationalSpace<S>::choose_rows(const Task<S>& task, Vec6<S>& Jd_v) noexcept {
   Motion<S> bias;
-  if (const Status s = kinematics_.jacobian(task.link, J_full_, task.offset); failed(s)) return s;
-  if (const Status s = kinematics_.bias_acceleration(task.link, bias, task.offset); failed(s))
-    return s;
+  const StatusOf<S> status = merged(kinematics_.jacobian(task.link, J_full_, task.offset),
+                                    kinematics_.bias_acceleration(task.link, bias, task.offset));
+  if (failed(status)) return status;
   rows_ = 0;
   for (int i = 0; i < 6; ++i) {
     if (!task.rows[static_cast<std::size_t>(i)]) continue;
     Jd_v[rows_] = i < 3 ? bias.w[i] : bias.v[i - 3];
     J_.row(rows_++) = J_full_.row(i);
   }
-  return rows_ == 0 ? Status::out_of_range : Status::ok;
+  return rows_ == 0 ? StatusOf<S>(Status::out_of_range) : status;
 }
 
 template <class S>

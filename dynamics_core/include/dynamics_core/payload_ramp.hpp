@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// Loads that come and go while the robot moves, without a step in the effort.
+/// Payloads that come and go while the robot moves, without a step in the effort.
 
 #include <vector>
 
@@ -10,21 +10,21 @@
 
 namespace dynamics_core {
 
-/// Moves the load of each link from what it is to what it shall be. Mass, first moment and inertia
-/// about the link's origin change in proportion, so that every effort, linear in them, runs
-/// straight from the old value to the new one, and each load in between is as physical as the two
-/// ends.
+/// Moves the payload of each link from what it is to what it shall be. Mass, first moment and
+/// inertia about the link's origin change in proportion, so that every effort, linear in them, runs
+/// straight from the old value to the new one, and each payload in between is as physical as the
+/// two ends.
 class PayloadRamp {
  public:
   /// Room for the links of the model.
   explicit PayloadRamp(std::size_t links);
 
-  /// The load of a link (index into Model::links) becomes `target` within `duration` seconds; zero:
-  /// with the next call of advance().
+  /// The payload of a link (index into Model::links) becomes `target` within `duration` seconds;
+  /// zero: with the next call of advance().
   [[nodiscard]] Status start(int link, const Payload<double>& target, double duration) noexcept;
-  /// Puts the loads of this moment on the robot. Returns what Tree::set_payload does.
+  /// Puts the payloads of this moment on the robot. Returns what Tree::set_payload does.
   [[nodiscard]] Status advance(double step, Tree<double>& robot) noexcept;
-  /// Are all loads what they shall be?
+  /// Are all payloads what they shall be?
   [[nodiscard]] bool done() const noexcept { return moving_ == 0; }
   /// What a link carries now.
   [[nodiscard]] Payload<double> current(int link) const noexcept;

@@ -98,7 +98,7 @@ StatusOf<S> Regressor<S>::parameters(VectorOut<S> pi) const noexcept {
     const RigidInertia<S>& I = tree_->bodies()[i].inertia;
     pi.template segment<10>(at) << I.m, I.h, I.I.xx, I.I.xy, I.I.xz, I.I.yy, I.I.yz, I.I.zz;
   }
-  return Status::ok;
+  return result_status<S>(pi);
 }
 
 template <class S>
@@ -140,12 +140,12 @@ StatusOf<S> Regressor<S>::matrix(VectorIn<S> q, VectorIn<S> v, VectorIn<S> a,
 /// columns is not unique; their number and the space they span are.
 struct BaseParameters {
   std::vector<int> columns;  ///< of the regressor, ascending
-  Eigen::MatrixXd K;         ///< base parameters × columns of the regressor; identity at `columns`
+  MatrixX<double> K;         ///< base parameters × columns of the regressor; identity at `columns`
 
   [[nodiscard]] int size() const noexcept { return static_cast<int>(columns.size()); }
-  [[nodiscard]] Eigen::VectorXd reduce(const Eigen::VectorXd& pi) const { return K * pi; }
+  [[nodiscard]] VectorX<double> reduce(const VectorX<double>& pi) const { return K * pi; }
   /// Y_b from Y.
-  [[nodiscard]] Eigen::MatrixXd select(const Eigen::MatrixXd& Y) const;
+  [[nodiscard]] MatrixX<double> select(const MatrixX<double>& Y) const;
 };
 
 /// Finds them numerically, by a QR decomposition with column pivoting of the regressor at random

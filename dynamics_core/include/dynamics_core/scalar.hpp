@@ -70,6 +70,7 @@
 #include <Eigen/Core>
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 
@@ -83,14 +84,20 @@ template <class S>
 using Vec3 = Eigen::Matrix<S, 3, 1>;
 template <class S>
 using Mat3 = Eigen::Matrix<S, 3, 3>;
+/// What the library keeps and hands out. How Eigen aligns and allocates depends on the instructions
+/// it is compiled for; of these it does not, so that library and program may be compiled for
+/// different ones. (Registers of several lanes want more than malloc's alignment; they stay inside.)
 template <class S>
-using Vec6 = Eigen::Matrix<S, 6, 1>;
+inline constexpr int storage = alignof(S) > alignof(std::max_align_t) ? Eigen::AutoAlign
+                                                                      : Eigen::DontAlign;
 template <class S>
-using Mat6 = Eigen::Matrix<S, 6, 6>;
+using Vec6 = Eigen::Matrix<S, 6, 1, storage<S>>;
 template <class S>
-using VectorX = Eigen::Matrix<S, Eigen::Dynamic, 1>;
+using Mat6 = Eigen::Matrix<S, 6, 6, storage<S>>;
 template <class S>
-using MatrixX = Eigen::Matrix<S, Eigen::Dynamic, Eigen::Dynamic>;
+using VectorX = Eigen::Matrix<S, Eigen::Dynamic, 1, storage<S>>;
+template <class S>
+using MatrixX = Eigen::Matrix<S, Eigen::Dynamic, Eigen::Dynamic, storage<S>>;
 
 namespace detail {
 template <class T>
@@ -100,20 +107,24 @@ struct Identity {
 }  // namespace detail
 
 /// Arguments of the algorithms: any Eigen vector, map or contiguous block of it converts without a
-/// copy. No scalar is deduced from them.
+/// copy, Eigen::VectorXd and VectorX<double> alike. No scalar is deduced from them.
 template <class S>
-using VectorIn = const typename detail::Identity<Eigen::Ref<const VectorX<S>>>::Type&;
+using VectorIn =
+    const typename detail::Identity<Eigen::Ref<const Eigen::Matrix<S, Eigen::Dynamic, 1>>>::Type&;
 template <class S>
-using VectorOut = typename detail::Identity<Eigen::Ref<VectorX<S>>>::Type;
+using VectorOut = typename detail::Identity<Eigen::Ref<Eigen::Matrix<S, Eigen::Dynamic, 1>>>::Type;
 template <class S>
-using MatrixIn = const typename detail::Identity<Eigen::Ref<const MatrixX<S>>>::Type&;
+using MatrixIn = const typename detail::Identity<
+    Eigen::Ref<const Eigen::Matrix<S, Eigen::Dynamic, Eigen::Dynamic>>>::Type&;
 template <class S>
-using MatrixOut = typename detail::Identity<Eigen::Ref<MatrixX<S>>>::Type;
+using MatrixOut =
+    typename detail::Identity<Eigen::Ref<Eigen::Matrix<S, Eigen::Dynamic, Eigen::Dynamic>>>::Type;
 
 inline void sincos(double x, double& s, double& c) noexcept { ::sincos(x, &s, &c); }
 inline void sincos(float x, float& s, float& c) noexcept { ::sincosf(x, &s, &c); }
 
 /// Sines and cosines of many angles. `n` may be rounded up to a multiple of `sincos_block`.
+template <class S>
 constexpr int sincos_block = 4;
 
 template <class S>
@@ -121,18 +132,41 @@ void sincos_many(const S* x, S* s, S* c, int n) noexcept {
   for (int i = 0; i < n; ++i) sincos(x[i], s[i], c[i]);
 }
 
+/// Sine and cosine on |r| ≤ π/4 by Taylor's series: the next terms are below 5e-17 and 3e-18. Summed
+/// in pairs, for Horner's rule would wait for each product.
+template <class S>
+RD_INLINE void sincos_series(const S& r, S& s, S& c) noexcept {
+  const S z = r * r;
+  const S z2 = z * z;
+  const S z4 = z2 * z2;
+  const S sin_low =
+      (S(-1.0 / 6.0) + z * S(1.0 / 120.0)) + z2 * (S(-1.0 / 5040.0) + z * S(1.0 / 362880.0));
+  const S sin_high =
+      (S(-1.0 / 39916800.0) + z * S(1.0 / 6227020800.0)) + z2 * S(-1.0 / 1307674368000.0);
+  s = r + r * (z * (sin_low + z4 * sin_high));
+  const S cos_low = (S(-0.5) + z * S(1.0 / 24.0)) + z2 * (S(-1.0 / 720.0) + z * S(1.0 / 40320.0));
+  const S cos_high = (S(-1.0 / 3628800.0) + z * S(1.0 / 479001600.0)) +
+                     z2 * (S(-1.0 / 87178291200.0) + z * S(1.0 / 20922789888000.0));
+  c = S(1.0) + z * (cos_low + z4 * cos_high);
+}
+
+/// How an angle is brought to |r| ≤ π/4.
+namespace sincos_constants {
+constexpr double two_over_pi = 0.63661977236758134308;
+// π/2 in three parts; the first two leave their low bits free, so that k times a part is exact.
+constexpr double part_1 = 0x1.921fb544p+0;
+constexpr double part_2 = 0x1.0b4611a6p-34;
+constexpr double part_3 = 0x1.3198a2e037073p-69;
+constexpr double round = 0x1.8p+52;  // adding it rounds to an integer in the low mantissa bits
+constexpr double limit = 1e5;        // beyond it the library takes over
+}  // namespace sincos_constants
+
 /// For `double` without a branch, so that the compiler turns the loop into SIMD code: a sixth of
 /// the instructions of one library call per joint. Within 1e-15 of the exact values up to
 /// |x| = 1e5 (a joint that has turned sixteen thousand times); beyond that the library takes over.
 inline void sincos_many(const double* __restrict x, double* __restrict s, double* __restrict c,
                         int n) noexcept {
-  constexpr double two_over_pi = 0.63661977236758134308;
-  // π/2 in three parts; the first two leave their low bits free, so that k times a part is exact.
-  constexpr double part_1 = 0x1.921fb544p+0;
-  constexpr double part_2 = 0x1.0b4611a6p-34;
-  constexpr double part_3 = 0x1.3198a2e037073p-69;
-  constexpr double round = 0x1.8p+52;  // adding it rounds to an integer in the low mantissa bits
-  constexpr double limit = 1e5;
+  using namespace sincos_constants;
   std::int64_t limit_bits = 0;
   std::memcpy(&limit_bits, &limit, sizeof limit);
   std::int64_t beyond = 0;  // negative once an angle is above the limit
@@ -142,20 +176,9 @@ inline void sincos_many(const double* __restrict x, double* __restrict s, double
     std::memcpy(&quadrant, &t, sizeof t);
     const double k = t - round;
     const double r = ((x[i] - k * part_1) - k * part_2) - k * part_3;
-    const double z = r * r;
-    // Taylor's series on |r| ≤ π/4: the next terms are below 5e-17 and 3e-18. Summed in pairs, for
-    // Horner's rule would wait for each product.
-    const double z2 = z * z;
-    const double z4 = z2 * z2;
-    const double sin_low =
-        (-1.0 / 6.0 + z * (1.0 / 120.0)) + z2 * (-1.0 / 5040.0 + z * (1.0 / 362880.0));
-    const double sin_high =
-        (-1.0 / 39916800.0 + z * (1.0 / 6227020800.0)) + z2 * (-1.0 / 1307674368000.0);
-    const double sin_r = r + r * (z * (sin_low + z4 * sin_high));
-    const double cos_low = (-0.5 + z * (1.0 / 24.0)) + z2 * (-1.0 / 720.0 + z * (1.0 / 40320.0));
-    const double cos_high = (-1.0 / 3628800.0 + z * (1.0 / 479001600.0)) +
-                            z2 * (-1.0 / 87178291200.0 + z * (1.0 / 20922789888000.0));
-    const double cos_r = 1.0 + z * (cos_low + z4 * cos_high);
+    double sin_r = 0.0;
+    double cos_r = 0.0;
+    sincos_series(r, sin_r, cos_r);
     std::int64_t sin_bits = 0;
     std::int64_t cos_bits = 0;
     std::memcpy(&sin_bits, &sin_r, sizeof sin_r);
@@ -308,7 +331,7 @@ template <class S, class Values>
 
 /// True if no element is NaN or infinite.
 template <class S>
-[[nodiscard]] bool all_finite(const Eigen::Ref<const VectorX<S>>& x) noexcept {
+[[nodiscard]] bool all_finite(VectorIn<S> x) noexcept {
   return is_finite(zero_if_finite<S>(x));
 }
 

@@ -77,8 +77,8 @@ enum class Ends {
 /// Waypoints: rows of positions and the times at which to be there.
 struct Waypoints {
   std::vector<std::string> joints;  ///< names of the columns, where the source has them
-  Eigen::VectorXd times;            ///< s, rising
-  Eigen::MatrixXd positions;        ///< a row for each time, a column for each joint
+  VectorX<double> times;            ///< s, rising
+  MatrixX<double> positions;        ///< a row for each time, a column for each joint
 };
 
 /// Reads comma-separated values: a line for each waypoint, the time first. A first line that is not

@@ -71,6 +71,9 @@ class Tree {
   /// nothing.
   [[nodiscard]] Status set_payload(int link, const Payload<S>& payload) noexcept;
 
+  /// Replaces a link's own inertia, about its body's origin in its body's axes.
+  void set_link_inertia(int link, const RigidInertia<S>& own) noexcept;
+
   /// The inertia beside M's diagonal that the joint of a coordinate has from its rotor: rotor
   /// inertia × gear ratio². (Joints that mimic it keep theirs.) Status::out_of_range for an index
   /// that is not below nv.
@@ -252,7 +255,8 @@ Tree<S>::Tree(const Model& model)
                             [&b](const BodyData& o) { return o.dof == b.dof && &o != &b; }));
   const auto n = bodies_.size();
   external_.assign(n, Force<S>::zero());
-  const auto padded = (n + sincos_block - 1) / sincos_block * sincos_block;
+  constexpr std::size_t block = sincos_block<S>;
+  const auto padded = (n + block - 1) / block * block;
   coordinate_.assign(padded, S(0));
   sine_.assign(padded, S(0));
   cosine_.assign(padded, S(1));
@@ -356,6 +360,15 @@ Status Tree<S>::set_payload(int link, const Payload<S>& payload) noexcept {
 }
 
 template <class S>
+void Tree<S>::set_link_inertia(int link, const RigidInertia<S>& own) noexcept {
+  Link<S>& on = links_[static_cast<std::size_t>(link)];
+  on.own = own;
+  if (on.body < 0) return;
+  sum_inertia(on.body);
+  update_pivot_scales();
+}
+
+template <class S>
 Status Tree<S>::set_rotor_inertia(int dof, const S& inertia) noexcept {
   if (dof < 0 || dof >= nv_) return Status::out_of_range;
   Body<S>& b = bodies_[static_cast<std::size_t>(dof_body_[static_cast<std::size_t>(dof)])];
@@ -438,7 +451,8 @@ int Tree<S>::move_path_to(VectorIn<S> q, int tip, StatusOf<S>& status) noexcept 
   FiniteSum<S> sum;
   sum.add(coordinate, n);
   status = merged(status, finite_status<S>(sum.value()));
-  const int padded = (n + sincos_block - 1) / sincos_block * sincos_block;
+  constexpr int block = sincos_block<S>;
+  const int padded = (n + block - 1) / block * block;
   sincos_many(coordinate, sine_.data(), cosine_.data(), padded);
   for (int k = 0; k < n; ++k) {
     const int i = path_.data()[k];

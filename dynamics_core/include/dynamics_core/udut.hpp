@@ -326,7 +326,7 @@ StatusOf<S> Udut<S>::factors(MatrixOut<S> U, VectorOut<S> D) const noexcept {
       U(body[j].dof, body[k].dof) = along<S>(body[j], psi);
     }
   }
-  return merged(status_, result_status<S>(U));
+  return merged(status_, merged(result_status<S>(U), result_status<S>(D)));
 }
 
 template <class S>

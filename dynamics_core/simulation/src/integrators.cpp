@@ -59,10 +59,10 @@ class System {
   void operator()(const Flat& x, Flat& rate, double t) const {
     if (result_.evaluations >= options_.max_evaluations) throw Failure{Status::not_converged};
     ++result_.evaluations;
-    const Eigen::Map<const Eigen::VectorXd> q(x.data(), robot_.nq());
-    const Eigen::Map<const Eigen::VectorXd> v(x.data() + robot_.nq(), robot_.nv());
-    Eigen::Map<Eigen::VectorXd> q_rate(rate.data(), robot_.nq());
-    Eigen::Map<Eigen::VectorXd> a(rate.data() + robot_.nq(), robot_.nv());
+    const Eigen::Map<const VectorX<double>> q(x.data(), robot_.nq());
+    const Eigen::Map<const VectorX<double>> v(x.data() + robot_.nq(), robot_.nv());
+    Eigen::Map<VectorX<double>> q_rate(rate.data(), robot_.nq());
+    Eigen::Map<VectorX<double>> a(rate.data() + robot_.nq(), robot_.nv());
     check(robot_.kinematics().configuration_rate(q, v, q_rate));
     check(acceleration_(t, q, v, a));
     if (!all_finite<double>(a)) throw Failure{Status::not_finite};

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "dynamics_core/config_error.hpp"
+#include "dynamics_core/text.hpp"
 #include "dynamics_core/tree.hpp"
 
 namespace dynamics_core::simulation {
@@ -14,10 +15,10 @@ namespace dynamics_core::simulation {
 namespace {
 
 using Eigen::Index;
-using Eigen::VectorXd;
+using VectorXd = VectorX<double>;
 
 void require(bool holds, const char* parameter, double value, const char* remedy) {
-  if (!holds) throw ConfigError(parameter, std::to_string(value), remedy);
+  if (!holds) throw ConfigError(parameter, text::to_short_text(value), remedy);
 }
 
 void check_factors(const char* parameter, const std::vector<double>& factors, std::size_t size) {
@@ -115,7 +116,7 @@ SimulatedRobot::SimulatedRobot(const Model& model, const Imperfections& imperfec
       target_(q_),
       lower_(VectorXd::Constant(model.nv, -infinity)),
       upper_(-lower_),
-      M_(Eigen::MatrixXd::Zero(model.nv, model.nv)),
+      M_(MatrixX<double>::Zero(model.nv, model.nv)),
       stepper_(robot_),
       rotor_(model.joints.size()),
       limit_(imperfections_.effort_limits),
@@ -136,7 +137,7 @@ SimulatedRobot::SimulatedRobot(const Model& model, const Imperfections& imperfec
   }
 }
 
-Status SimulatedRobot::start(const VectorXd& q, const VectorXd& v) noexcept {
+Status SimulatedRobot::start(VectorIn<double> q, VectorIn<double> v) noexcept {
   if (const Status s = check_vector<double>(robot_.tree(), v); s != Status::ok) return s;
   if (const Status s = robot_.gravity(q, plain_.effort); s != Status::ok) return s;
   if (const Status s = robot_.mass_matrix(q, M_); s != Status::ok) return s;
@@ -156,7 +157,7 @@ Status SimulatedRobot::start(const VectorXd& q, const VectorXd& v) noexcept {
   return Status::ok;
 }
 
-Status SimulatedRobot::cycle(const VectorXd& effort, double dt, int steps) noexcept {
+Status SimulatedRobot::cycle(VectorIn<double> effort, double dt, int steps) noexcept {
   if (const Status s = check_vector<double>(robot_.tree(), effort); s != Status::ok) return s;
   plain_.effort = effort;
   return cycle(plain_, dt, steps);

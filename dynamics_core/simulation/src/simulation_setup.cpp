@@ -174,7 +174,7 @@ class Reader {
   for (const JointInfo& joint : model.joints) {
     if (!(joint.limits.effort > 0.0))
       throw ConfigError("effort limit of joint '" + joint.name + "'",
-                        std::to_string(joint.limits.effort),
+                        to_short_text(joint.limits.effort),
                         "correct the URDF, or set effort_limits to false");
     limits.push_back(joint.limits.effort);
   }

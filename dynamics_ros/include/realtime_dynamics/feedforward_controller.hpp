@@ -123,8 +123,8 @@ class FeedforwardController : public controller_interface::ChainableControllerIn
   // by joint; indices into state_interfaces_, −1: not there
   std::vector<int> position_states_, velocity_states_, other_states_;
   bool has_velocities_ = false;
-  Eigen::VectorXd position_, velocity_, others_;
-  Eigen::VectorXd reference_position_, reference_velocity_, reference_acceleration_;
+  dynamics_core::VectorX<double> position_, velocity_, others_;
+  dynamics_core::VectorX<double> reference_position_, reference_velocity_, reference_acceleration_;
   bool fresh_reference_ = false;     ///< of the topic, in this cycle
   std::array<bool, 3> topic_has_{};  ///< which parts the last message on the topic gave
   Clock::time_point last_cycle_;     ///< to tell a restart from a start

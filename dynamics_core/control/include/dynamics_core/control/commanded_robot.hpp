@@ -31,28 +31,28 @@ class CommandedRobot {
   void set_others(const View& positions) noexcept;
 
   /// g(q)
-  [[nodiscard]] Status gravity(const Eigen::VectorXd& q, Eigen::VectorXd& tau) noexcept;
+  [[nodiscard]] Status gravity(const VectorX<double>& q, VectorX<double>& tau) noexcept;
   /// M(q) a + C(q, v) v + g(q)
-  [[nodiscard]] Status inverse_dynamics(const Eigen::VectorXd& q, const Eigen::VectorXd& v,
-                                        const Eigen::VectorXd& a, Eigen::VectorXd& tau) noexcept;
+  [[nodiscard]] Status inverse_dynamics(const VectorX<double>& q, const VectorX<double>& v,
+                                        const VectorX<double>& a, VectorX<double>& tau) noexcept;
   /// C(q, v) v
-  [[nodiscard]] Status velocity_effort(const Eigen::VectorXd& q, const Eigen::VectorXd& v,
-                                       Eigen::VectorXd& tau) noexcept;
+  [[nodiscard]] Status velocity_effort(const VectorX<double>& q, const VectorX<double>& v,
+                                       VectorX<double>& tau) noexcept;
   /// tau += friction(v)
-  void add_friction(const Eigen::VectorXd& v, Eigen::VectorXd& tau) const noexcept;
+  void add_friction(const VectorX<double>& v, VectorX<double>& tau) const noexcept;
 
  private:
-  void put_position(const Eigen::VectorXd& q) noexcept;
-  void put(const Eigen::VectorXd& x, Eigen::VectorXd& model_x) const noexcept;
-  void get(Eigen::VectorXd& tau) const noexcept;
+  void put_position(const VectorX<double>& q) noexcept;
+  void put(const VectorX<double>& x, VectorX<double>& model_x) const noexcept;
+  void get(VectorX<double>& tau) const noexcept;
 
   Dynamics<double> dynamics_;
   Friction<double> friction_;                    ///< of the joints commanded
   std::vector<Eigen::Index> q_index_, v_index_;  ///< of the joints commanded, in the model
   std::vector<std::string> others_;
   std::vector<Eigen::Index> other_index_;          ///< into the model's q
-  Eigen::VectorXd model_q_;                        ///< nq
-  Eigen::VectorXd model_v_, model_a_, model_tau_;  ///< nv; v and a are zero for other joints
+  VectorX<double> model_q_;                        ///< nq
+  VectorX<double> model_v_, model_a_, model_tau_;  ///< nv; v and a are zero for other joints
 };
 
 }  // namespace dynamics_core::control

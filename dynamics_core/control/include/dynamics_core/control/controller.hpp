@@ -71,7 +71,7 @@ class Controller {
   /// Effort 0 from the next update() on. A fault stays a fault.
   ControllerState deactivate() noexcept;
   /// The only way out of a fault, and the only thing that clears the counts. Leaves the controller
-  /// inactive; gains, gravity and loads stay as they were set.
+  /// inactive; gains, gravity and payloads stay as they were set.
   void reset() noexcept;
   /// One cycle, dt seconds after the last one. What comes out is command().
   [[nodiscard]] ControllerState update(const Measurement& measurement, const Reference& reference,
@@ -85,8 +85,8 @@ class Controller {
   [[nodiscard]] Status set_gravity(const Eigen::Vector3d& gravity) noexcept;
   /// Status::out_of_range for a gain that is negative, NaN, or i in a law without integral.
   [[nodiscard]] Status set_gains(Eigen::Index joint, const Gains& gains) noexcept;
-  /// The load of a link (index into Model::links) changes within `transition` seconds, or at once
-  /// while the controller is not active. Mass zero takes it off.
+  /// The payload of a link (index into Model::links) changes within `transition` seconds, or at
+  /// once while the controller is not active. Mass zero takes it off.
   [[nodiscard]] Status set_payload(int link, const Payload<double>& payload,
                                    double transition) noexcept;
 
@@ -102,21 +102,21 @@ class Controller {
   [[nodiscard]] double start_ramp() const noexcept { return start_ramp_.value(); }
   [[nodiscard]] bool payload_settled() const noexcept { return payload_ramp_.done(); }
   /// The last usable measurement, the velocity estimated where it was not measured.
-  [[nodiscard]] const Eigen::VectorXd& position() const noexcept { return q_; }
-  [[nodiscard]] const Eigen::VectorXd& velocity() const noexcept { return v_; }
+  [[nodiscard]] const VectorX<double>& position() const noexcept { return q_; }
+  [[nodiscard]] const VectorX<double>& velocity() const noexcept { return v_; }
   /// The reference in use.
-  [[nodiscard]] const Eigen::VectorXd& reference_position() const noexcept {
+  [[nodiscard]] const VectorX<double>& reference_position() const noexcept {
     return reference_.position();
   }
-  [[nodiscard]] const Eigen::VectorXd& reference_velocity() const noexcept {
+  [[nodiscard]] const VectorX<double>& reference_velocity() const noexcept {
     return reference_.velocity();
   }
-  [[nodiscard]] const Eigen::VectorXd& reference_acceleration() const noexcept {
+  [[nodiscard]] const VectorX<double>& reference_acceleration() const noexcept {
     return reference_.acceleration();
   }
   /// e and ė of the last usable cycle; a joint without end stops goes the short way round.
-  [[nodiscard]] const Eigen::VectorXd& position_error() const noexcept { return e_; }
-  [[nodiscard]] const Eigen::VectorXd& velocity_error() const noexcept { return ed_; }
+  [[nodiscard]] const VectorX<double>& position_error() const noexcept { return e_; }
+  [[nodiscard]] const VectorX<double>& velocity_error() const noexcept { return ed_; }
 
  private:
   // the steps of a cycle
@@ -155,11 +155,11 @@ class Controller {
   Ramp start_ramp_;
   PayloadRamp payload_ramp_;
 
-  Eigen::VectorXd q_, v_, e_, ed_;   ///< n
-  Eigen::VectorXd integral_;         ///< ∫ i e dt, so that a new gain i makes no step
-  Eigen::VectorXd effort_;           ///< of the law, before ramp and limits
+  VectorX<double> q_, v_, e_, ed_;   ///< n
+  VectorX<double> integral_;         ///< ∫ i e dt, so that a new gain i makes no step
+  VectorX<double> effort_;           ///< of the law, before ramp and limits
   Command command_;                  ///< the last safe one
-  Eigen::VectorXd effort_left_off_;  ///< the last before deactivation
+  VectorX<double> effort_left_off_;  ///< the last before deactivation
 };
 
 }  // namespace dynamics_core::control

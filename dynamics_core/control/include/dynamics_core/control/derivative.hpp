@@ -22,8 +22,8 @@ namespace dynamics_core::control {
 class Derivative {
  public:
   Derivative(Eigen::Index size, double cutoff_hz, std::vector<bool> wraps)
-      : last_(Eigen::VectorXd::Zero(size)),
-        rate_(Eigen::VectorXd::Zero(size)),
+      : last_(VectorX<double>::Zero(size)),
+        rate_(VectorX<double>::Zero(size)),
         wraps_(std::move(wraps)),
         cutoff_(2.0 * M_PI * cutoff_hz) {}
 
@@ -50,10 +50,10 @@ class Derivative {
     elapsed_ = 0.0;
     primed_ = true;
   }
-  [[nodiscard]] const Eigen::VectorXd& rate() const noexcept { return rate_; }
+  [[nodiscard]] const VectorX<double>& rate() const noexcept { return rate_; }
 
  private:
-  Eigen::VectorXd last_, rate_;
+  VectorX<double> last_, rate_;
   std::vector<bool> wraps_;
   double cutoff_;
   double elapsed_ = 0.0;

@@ -29,15 +29,15 @@ class ReferenceKeeper {
   void update(const Reference& reference, double step, EventCounts& counts) noexcept;
 
   /// With a velocity and no position given, the reference goes with the measured position.
-  void follow(const Eigen::VectorXd& q) noexcept {
+  void follow(const VectorX<double>& q) noexcept {
     if (follows_) position_ = q;
   }
 
   /// False before the first reference and after the timeout.
   [[nodiscard]] bool alive() const noexcept { return alive_; }
-  [[nodiscard]] const Eigen::VectorXd& position() const noexcept { return position_; }
-  [[nodiscard]] const Eigen::VectorXd& velocity() const noexcept { return velocity_; }
-  [[nodiscard]] const Eigen::VectorXd& acceleration() const noexcept { return acceleration_; }
+  [[nodiscard]] const VectorX<double>& position() const noexcept { return position_; }
+  [[nodiscard]] const VectorX<double>& velocity() const noexcept { return velocity_; }
+  [[nodiscard]] const VectorX<double>& acceleration() const noexcept { return acceleration_; }
 
  private:
   enum class Part { absent, given, bad };
@@ -48,7 +48,7 @@ class ReferenceKeeper {
 
   Missing missing_velocity_, missing_acceleration_;
   double timeout_;
-  Eigen::VectorXd position_, velocity_, acceleration_;
+  VectorX<double> position_, velocity_, acceleration_;
   Derivative position_rate_, velocity_rate_;
   double age_ = 0.0;
   bool alive_ = false;

@@ -3,9 +3,10 @@
 
 /// What goes into a controller in each cycle, and what comes out.
 
-#include <Eigen/Core>
 #include <cmath>
 #include <vector>
+
+#include "dynamics_core/scalar.hpp"
 
 namespace dynamics_core::control {
 
@@ -15,17 +16,20 @@ class View {
  public:
   View() = default;  ///< absent
   View(const double* data, Eigen::Index size) noexcept : data_(data), size_(size) {}
-  View(const Eigen::VectorXd& x) noexcept : View(x.data(), x.size()) {}
+  template <int options>
+  View(const Eigen::Matrix<double, Eigen::Dynamic, 1, options>& x) noexcept
+      : View(x.data(), x.size()) {}
   View(const std::vector<double>& x) noexcept
       : View(x.data(), static_cast<Eigen::Index>(x.size())) {}
-  View(Eigen::VectorXd&&) = delete;      // would dangle
-  View(std::vector<double>&&) = delete;  // would dangle
+  template <int options>
+  View(Eigen::Matrix<double, Eigen::Dynamic, 1, options>&&) = delete;  // would dangle
+  View(std::vector<double>&&) = delete;                                // would dangle
 
   [[nodiscard]] bool absent() const noexcept { return size_ == 0; }
   [[nodiscard]] Eigen::Index size() const noexcept { return size_; }
   [[nodiscard]] double operator[](Eigen::Index i) const noexcept { return data_[i]; }
   [[nodiscard]] auto vector() const noexcept {
-    return Eigen::Map<const Eigen::VectorXd>(data_, size_);
+    return Eigen::Map<const VectorX<double>>(data_, size_);
   }
   /// Of this size, and every element finite.
   [[nodiscard]] bool usable(Eigen::Index size) const noexcept {
@@ -65,9 +69,9 @@ struct Reference {
 
 /// In the order of Controller::joints().
 struct Command {
-  Eigen::VectorXd effort;    ///< N·m or N, within the limits, finite in every state
-  Eigen::VectorXd position;  ///< the reference in use; pass_through sends it to the drive
-  Eigen::VectorXd velocity;  ///< likewise
+  VectorX<double> effort;    ///< N·m or N, within the limits, finite in every state
+  VectorX<double> position;  ///< the reference in use; pass_through sends it to the drive
+  VectorX<double> velocity;  ///< likewise
 };
 
 }  // namespace dynamics_core::control

@@ -56,7 +56,7 @@ class Plant {
 struct NoEffort {
   template <class S, class Vec>
   void operator()(const S& /*t*/, const Vec& /*q*/, const Vec& /*v*/,
-                  Eigen::Ref<VectorX<S>> tau) const noexcept {
+                  VectorOut<S> tau) const noexcept {
     tau.setZero();
   }
 };
@@ -185,14 +185,13 @@ inline constexpr std::array<Integrator, 3> all_integrators = {
 }
 
 /// a = acceleration(t, q, v). Anything but Status::ok ends the simulation.
-using Acceleration = std::function<Status(double t, const Eigen::Ref<const Eigen::VectorXd>& q,
-                                          const Eigen::Ref<const Eigen::VectorXd>& v,
-                                          Eigen::Ref<Eigen::VectorXd> a)>;
+using Acceleration =
+    std::function<Status(double t, VectorIn<double> q, VectorIn<double> v, VectorOut<double> a)>;
 
 struct State {
   double t = 0.0;
-  Eigen::VectorXd q;
-  Eigen::VectorXd v;
+  VectorX<double> q;
+  VectorX<double> v;
 };
 
 /// Is told of the start, of the end of every interval (or step, if the interval is zero) and of the

@@ -48,14 +48,14 @@ enum class Drive : unsigned char {
 struct Setpoints {
   explicit Setpoints(Eigen::Index nv)
       : drives(static_cast<std::size_t>(nv), Drive::effort),
-        position(Eigen::VectorXd::Zero(nv)),
+        position(VectorX<double>::Zero(nv)),
         velocity(position),
         effort(position) {}
 
   std::vector<Drive> drives;
-  Eigen::VectorXd position;  ///< rad or m
-  Eigen::VectorXd velocity;  ///< rad/s or m/s
-  Eigen::VectorXd effort;    ///< N·m or N
+  VectorX<double> position;  ///< rad or m
+  VectorX<double> velocity;  ///< rad/s or m/s
+  VectorX<double> effort;    ///< N·m or N
 };
 
 /// Loops and stops are as strong as the inertia m asks that a joint moves where the robot starts,
@@ -86,8 +86,8 @@ class SimulatedRobot {
   SimulatedRobot(const SimulatedRobot&) = delete;
   SimulatedRobot& operator=(const SimulatedRobot&) = delete;
 
-  /// A load on a link (index into Model::links), in place of the one it carries; at once or, as the
-  /// robot moves on, within so many seconds.
+  /// A payload on a link (index into Model::links), in place of the one it carries; at once or, as
+  /// the robot moves on, within so many seconds.
   [[nodiscard]] Status set_payload(int link, const Payload<double>& payload,
                                    double transition_time = 0.0) noexcept {
     const Status s = loads_.start(link, payload, transition_time);
@@ -96,7 +96,7 @@ class SimulatedRobot {
 
   /// At this state, at the start of the sequence of noise. Until the first command has arrived the
   /// drives bear the robot's weight there.
-  [[nodiscard]] Status start(const Eigen::VectorXd& q, const Eigen::VectorXd& v) noexcept;
+  [[nodiscard]] Status start(VectorIn<double> q, VectorIn<double> v) noexcept;
 
   /// Moves on by dt under constant effort, in `steps` equal steps. Where it fails the state stays
   /// as it was after the last step that succeeded.
@@ -109,18 +109,18 @@ class SimulatedRobot {
   /// with D(v) = friction(v)/v at the old one. Such a step can slow a joint down to rest but not
   /// push it beyond, however stiff the friction; without friction it is the semi-implicit method
   /// of Euler. The springs and dampers of stops and loops are taken at the new state likewise.
-  [[nodiscard]] Status cycle(const Eigen::VectorXd& effort, double dt, int steps = 10) noexcept;
+  [[nodiscard]] Status cycle(VectorIn<double> effort, double dt, int steps = 10) noexcept;
   /// The same with drives that have loops.
   [[nodiscard]] Status cycle(const Setpoints& setpoints, double dt, int steps = 10) noexcept;
 
-  [[nodiscard]] const Eigen::VectorXd& position() const noexcept { return q_; }
-  [[nodiscard]] const Eigen::VectorXd& velocity() const noexcept { return v_; }
-  [[nodiscard]] const Eigen::VectorXd& measured_position() const noexcept { return measured_q_; }
-  [[nodiscard]] const Eigen::VectorXd& measured_velocity() const noexcept { return measured_v_; }
+  [[nodiscard]] const VectorX<double>& position() const noexcept { return q_; }
+  [[nodiscard]] const VectorX<double>& velocity() const noexcept { return v_; }
+  [[nodiscard]] const VectorX<double>& measured_position() const noexcept { return measured_q_; }
+  [[nodiscard]] const VectorX<double>& measured_velocity() const noexcept { return measured_v_; }
   /// In the last step; zero after start().
-  [[nodiscard]] const Eigen::VectorXd& acceleration() const noexcept { return a_; }
+  [[nodiscard]] const VectorX<double>& acceleration() const noexcept { return a_; }
   /// What the drives gave in the last step, their loops included. A brake is no drive.
-  [[nodiscard]] const Eigen::VectorXd& effort() const noexcept { return effort_; }
+  [[nodiscard]] const VectorX<double>& effort() const noexcept { return effort_; }
   /// How many cycles the drives of at least one joint were at their limits.
   [[nodiscard]] std::uint64_t saturated_cycles() const noexcept { return saturated_cycles_; }
 
@@ -150,12 +150,12 @@ class SimulatedRobot {
   Imperfections imperfections_;
   Mechanics mechanics_;
   Friction<double> friction_;
-  Eigen::VectorXd q_, v_, a_, measured_q_, measured_v_, effort_;
-  Eigen::VectorXd left_;     ///< what all that acts on the joints leaves of the effort
-  Eigen::VectorXd inertia_;  ///< by joint: what it moves at the start
-  Eigen::VectorXd target_;   ///< by joint: where a velocity loop wants it to be
-  Eigen::VectorXd lower_, upper_;
-  Eigen::MatrixXd M_;
+  VectorX<double> q_, v_, a_, measured_q_, measured_v_, effort_;
+  VectorX<double> left_;     ///< what all that acts on the joints leaves of the effort
+  VectorX<double> inertia_;  ///< by joint: what it moves at the start
+  VectorX<double> target_;   ///< by joint: where a velocity loop wants it to be
+  VectorX<double> lower_, upper_;
+  MatrixX<double> M_;
   simulation::FixedStep<double> stepper_;
   std::vector<double> rotor_;  ///< by joint: its reflected rotor inertia
   std::vector<double> limit_;  ///< by joint: of its drive's effort

@@ -14,7 +14,7 @@ struct PassThrough {
   Compensation compensation = Compensation::full;
 
   [[nodiscard]] Status effort(CommandedRobot& robot, const LawInput& x,
-                              Eigen::VectorXd& tau) const noexcept {
+                              VectorX<double>& tau) const noexcept {
     switch (compensation) {
       case Compensation::none: tau.setZero(); return Status::ok;
       case Compensation::gravity: return GravityCompensation::effort(robot, x, tau);
@@ -33,7 +33,7 @@ struct Feedforward {
   PassThrough model;
 
   [[nodiscard]] Status effort(CommandedRobot& robot, const LawInput& x,
-                              Eigen::VectorXd& tau) const noexcept {
+                              VectorX<double>& tau) const noexcept {
     const Status s = model.effort(robot, x, tau);
     for (Eigen::Index j = 0; j < tau.size(); ++j)
       tau[j] += x.gain(j).p * x.e[j] + x.gain(j).d * x.ed[j];

@@ -9,7 +9,7 @@ namespace dynamics_core::control {
 /// τ = g(q)
 struct GravityCompensation {
   [[nodiscard]] static Status effort(CommandedRobot& robot, const LawInput& x,
-                                     Eigen::VectorXd& tau) noexcept {
+                                     VectorX<double>& tau) noexcept {
     return robot.gravity(x.q, tau);
   }
 };

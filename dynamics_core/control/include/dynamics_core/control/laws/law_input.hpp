@@ -11,14 +11,14 @@ namespace dynamics_core::control {
 /// What a law may look at, by joint commanded. e and ė go the short way round for a joint without
 /// end stops.
 struct LawInput {
-  const Eigen::VectorXd& q;    ///< measured
-  const Eigen::VectorXd& v;    ///< measured or estimated
-  const Eigen::VectorXd& q_d;  ///< reference
-  const Eigen::VectorXd& v_d;
-  const Eigen::VectorXd& a_d;
-  const Eigen::VectorXd& e;         ///< q_d − q
-  const Eigen::VectorXd& ed;        ///< v_d − v
-  const Eigen::VectorXd& integral;  ///< ∫ i e dt
+  const VectorX<double>& q;    ///< measured
+  const VectorX<double>& v;    ///< measured or estimated
+  const VectorX<double>& q_d;  ///< reference
+  const VectorX<double>& v_d;
+  const VectorX<double>& a_d;
+  const VectorX<double>& e;         ///< q_d − q
+  const VectorX<double>& ed;        ///< v_d − v
+  const VectorX<double>& integral;  ///< ∫ i e dt
   const std::vector<Gains>& gains;
 
   [[nodiscard]] const Gains& gain(Eigen::Index j) const noexcept {

@@ -43,10 +43,10 @@ struct PassivityModel {
 ///
 ///     τ = M(q) a_r + C(q, v) v_r + g(q) + friction(v_r) + K (v_r − v).
 struct Passivity {
-  explicit Passivity(Eigen::Index n) : model(n), v_r(Eigen::VectorXd::Zero(n)), a_r(v_r) {}
+  explicit Passivity(Eigen::Index n) : model(n), v_r(VectorX<double>::Zero(n)), a_r(v_r) {}
 
   [[nodiscard]] Status effort(CommandedRobot& robot, const LawInput& x,
-                              Eigen::VectorXd& tau) noexcept {
+                              VectorX<double>& tau) noexcept {
     for (Eigen::Index j = 0; j < v_r.size(); ++j) {
       v_r[j] = x.v_d[j] + x.gain(j).p * x.e[j];
       a_r[j] = x.a_d[j] + x.gain(j).p * x.ed[j];
@@ -58,7 +58,7 @@ struct Passivity {
   }
 
   PassivityModel<double> model;
-  Eigen::VectorXd v_r, a_r;
+  VectorX<double> v_r, a_r;
 };
 
 }  // namespace dynamics_core::control

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "batch_kernel.hpp"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+
+#include "dynamics_core/families.hpp"
+#ifdef RD_HAVE_XSIMD
+#include "lanes.hpp"
+#endif
+
+namespace dynamics_core {
+
+namespace {
+
+/// How the kernel sees the lanes of a scalar type; `double` has one.
+template <class L>
+struct LaneAccess {
+  static constexpr int width = L::count;
+  [[nodiscard]] RD_INLINE static L load(const double* from) noexcept { return L::load(from); }
+  [[nodiscard]] RD_INLINE static L gather(const double* const* from, std::ptrdiff_t at) noexcept {
+    return L::gather(from, at);
+  }
+  RD_INLINE static void store(const L& x, double* to) noexcept { x.store(to); }
+  [[nodiscard]] static bool all_ok(const StatusOf<L>& status) noexcept { return status.all_ok(); }
+  [[nodiscard]] static Status status(const StatusOf<L>& status, int lane) noexcept {
+    return status[lane];
+  }
+};
+template <>
+struct LaneAccess<double> {
+  static constexpr int width = 1;
+  [[nodiscard]] static double load(const double* from) noexcept { return *from; }
+  [[nodiscard]] static double gather(const double* const* from, std::ptrdiff_t at) noexcept {
+    return from[0][at];
+  }
+  static void store(double x, double* to) noexcept { *to = x; }
+  [[nodiscard]] static bool all_ok(Status status) noexcept { return status == Status::ok; }
+  [[nodiscard]] static Status status(Status status, int /*lane*/) noexcept { return status; }
+};
+
+template <class S>
+[[nodiscard]] Vec3<S> in_all_lanes(const Vec3<double>& x) noexcept {
+  return {S(x[0]), S(x[1]), S(x[2])};
+}
+
+/// Takes the configurations in blocks of as many as L has lanes.
+template <class L>
+class BlockKernel final : public BatchKernel {
+ public:
+  explicit BlockKernel(const Model& model)
+      : robot_(model),
+        q_(VectorX<L>::Zero(model.nq)),
+        v_(VectorX<L>::Zero(model.nv)),
+        u_(VectorX<L>::Zero(model.nv)),
+        vector_(VectorX<L>::Zero(model.nv)),
+        square_(MatrixX<L>::Zero(model.nv, model.nv)),
+        jacobian_(MatrixX<L>::Zero(6, model.nv)) {}
+
+  [[nodiscard]] int width() const noexcept override { return Access::width; }
+
+  [[nodiscard]] BatchOutcome run(const BatchTask& task, std::size_t first,
+                                 std::size_t last) noexcept override {
+    BatchOutcome outcome{last, Status::ok};
+    for (std::size_t k = first; k < last; k += width_) {
+      const Block block{k, std::min(width_, last - k)};
+      const StatusOf<L> status = compute(task, block);
+      write_statuses(task, block, status, outcome);
+    }
+    return outcome;
+  }
+
+  void use(std::optional<Method> method) noexcept override { robot_.use(method); }
+  [[nodiscard]] Status set_gravity(const Vec3<double>& g) noexcept override {
+    return Access::status(robot_.set_gravity(in_all_lanes<L>(g)), 0);
+  }
+  [[nodiscard]] Status set_payload(int link, const Payload<double>& payload) noexcept override {
+    const Symmetric3<double>& I = payload.inertia;
+    return robot_.set_payload(link, {L(payload.mass),
+                                     in_all_lanes<L>(payload.com),
+                                     {L(I.xx), L(I.xy), L(I.xz), L(I.yy), L(I.yz), L(I.zz)}});
+  }
+  [[nodiscard]] Status set_rotor_inertia(int dof, double inertia) noexcept override {
+    return robot_.set_rotor_inertia(dof, L(inertia));
+  }
+  [[nodiscard]] Status add_external_force(int link, const Force<double>& F) noexcept override {
+    return robot_.add_external_force(link, {in_all_lanes<L>(F.n), in_all_lanes<L>(F.f)});
+  }
+  void clear_external_forces() noexcept override { robot_.clear_external_forces(); }
+
+ private:
+  using Access = LaneAccess<L>;
+  static constexpr std::size_t width_ = static_cast<std::size_t>(Access::width);
+
+  /// Configurations side by side in the lanes. Where they are fewer, the last one is in the rest of
+  /// the lanes as well.
+  struct Block {
+    std::size_t first;
+    std::size_t count;
+  };
+
+  /// x has as many elements as the view.
+  static void read(const BatchIn& from, const Block& block, VectorX<L>& x) noexcept {
+    const double* data =
+        from.data + static_cast<std::ptrdiff_t>(block.first) * from.between_configurations;
+    if (block.count == width_ && from.between_configurations == 1) {
+      for (int e = 0; e < from.size; ++e) x[e] = Access::load(data + e * from.between_elements);
+      return;
+    }
+    std::array<const double*, width_> lane;
+    for (std::size_t k = 0; k < width_; ++k)
+      lane[k] = data + static_cast<std::ptrdiff_t>(std::min(k, block.count - 1)) *
+                           from.between_configurations;
+    for (int e = 0; e < from.size; ++e)
+      x[e] = Access::gather(lane.data(), e * from.between_elements);
+  }
+
+  static void write(const BatchOut& to, const Block& block, std::ptrdiff_t element,
+                    const L& x) noexcept {
+    double* out = to.data + element * to.between_elements +
+                  static_cast<std::ptrdiff_t>(block.first) * to.between_configurations;
+    if (block.count == width_ && to.between_configurations == 1) {
+      Access::store(x, out);
+      return;
+    }
+    std::array<double, width_> lane;
+    Access::store(x, lane.data());
+    for (std::size_t k = 0; k < block.count; ++k, out += to.between_configurations) *out = lane[k];
+  }
+  /// By rows.
+  template <class Values>
+  static void write(const BatchOut& to, const Block& block, const Values& x) noexcept {
+    std::ptrdiff_t element = 0;
+    for (Eigen::Index i = 0; i < x.rows(); ++i)
+      for (Eigen::Index j = 0; j < x.cols(); ++j) write(to, block, element++, x.coeff(i, j));
+  }
+
+  static void write_statuses(const BatchTask& task, const Block& block, const StatusOf<L>& status,
+                             BatchOutcome& outcome) noexcept {
+    if (Access::all_ok(status)) {
+      if (task.statuses != nullptr)
+        std::fill_n(task.statuses + block.first, block.count, Status::ok);
+      return;
+    }
+    for (std::size_t lane = 0; lane < block.count; ++lane) {
+      const std::size_t k = block.first + lane;
+      const Status s = Access::status(status, static_cast<int>(lane));
+      if (task.statuses != nullptr) task.statuses[k] = s;
+      if (s == Status::ok) continue;
+      if (outcome.status == Status::ok) outcome = {k, s};
+      for (int e = 0; e < task.out.size; ++e)
+        task.out.data[e * task.out.between_elements +
+                      static_cast<std::ptrdiff_t>(k) * task.out.between_configurations] =
+            std::numeric_limits<double>::quiet_NaN();
+    }
+  }
+
+  [[nodiscard]] StatusOf<L> compute(const BatchTask& task, const Block& block) noexcept {
+    const auto vector = [&](const StatusOf<L>& status) {
+      write(task.out, block, vector_);
+      return status;
+    };
+    const auto square = [&](const StatusOf<L>& status) {
+      write(task.out, block, square_);
+      return status;
+    };
+    read(task.q, block, q_);
+    switch (task.quantity) {
+      case BatchQuantity::inverse_dynamics:
+        read(task.v, block, v_);
+        read(task.u, block, u_);
+        return vector(robot_.inverse_dynamics(q_, v_, u_, vector_));
+      case BatchQuantity::forward_dynamics:
+        read(task.v, block, v_);
+        read(task.u, block, u_);
+        return vector(robot_.forward_dynamics(q_, v_, u_, vector_));
+      case BatchQuantity::forward_dynamics_held:
+        read(task.v, block, v_);
+        read(task.u, block, u_);
+        return vector(robot_.forward_dynamics(q_, v_, u_, *task.held, vector_));
+      case BatchQuantity::bias:
+        read(task.v, block, v_);
+        return vector(robot_.bias(q_, v_, vector_));
+      case BatchQuantity::velocity_effort:
+        read(task.v, block, v_);
+        return vector(robot_.velocity_effort(q_, v_, vector_));
+      case BatchQuantity::gravity: return vector(robot_.gravity(q_, vector_));
+      case BatchQuantity::mass_matrix: return square(robot_.mass_matrix(q_, square_));
+      case BatchQuantity::inverse_mass_matrix:
+        return square(robot_.inverse_mass_matrix(q_, square_));
+      case BatchQuantity::coriolis:
+        read(task.v, block, v_);
+        return square(robot_.coriolis(q_, v_, square_));
+      case BatchQuantity::coriolis_christoffel:
+        read(task.v, block, v_);
+        return square(robot_.coriolis_christoffel(q_, v_, square_));
+      case BatchQuantity::jacobian: {
+        const StatusOf<L> status = jacobian(task);
+        write(task.out, block, jacobian_);
+        return status;
+      }
+    }
+    RD_UNREACHABLE();
+  }
+
+  [[nodiscard]] StatusOf<L> jacobian(const BatchTask& task) noexcept {
+    Kinematics<L>& kinematics = robot_.kinematics();
+    StatusOf<L> status = kinematics.update(q_);
+    const Vec3<L> offset = in_all_lanes<L>(task.offset);
+    status = merged(status, StatusOf<L>(kinematics.jacobian(task.link, jacobian_, offset)));
+    if (task.axes == JacobianAxes::link) status = merged(status, turn_to_link(task.link));
+    return status;
+  }
+  [[nodiscard]] StatusOf<L> turn_to_link(int link) noexcept {
+    Pose<L> X_WL;
+    const StatusOf<L> status = robot_.kinematics().pose(link, X_WL);
+    for (Eigen::Index j = 0; j < jacobian_.cols(); ++j) {
+      const Vec3<L> w = X_WL.R.transpose() * jacobian_.col(j).template head<3>();
+      const Vec3<L> v = X_WL.R.transpose() * jacobian_.col(j).template tail<3>();
+      jacobian_.col(j) << w, v;
+    }
+    return status;
+  }
+
+  Dynamics<L> robot_;
+  VectorX<L> q_, v_, u_, vector_;
+  MatrixX<L> square_, jacobian_;
+};
+
+}  // namespace
+
+std::unique_ptr<BatchKernel> make_batch_kernel(const Model& model) {
+#ifdef RD_HAVE_XSIMD
+  return std::make_unique<BlockKernel<Lanes<>>>(model);
+#else
+  return std::make_unique<BlockKernel<double>>(model);
+#endif
+}
+
+}  // namespace dynamics_core
