@@ -18,29 +18,6 @@ namespace {
 
 // --- Inertias with as many zeros as possible -----------------------------------------------------
 
-/// The part of a body's inertia that its parent may carry as well: it feels nothing of the body's
-/// own motion in the joint, and looks alike from the parent wherever the joint stands. Across a
-/// revolute joint that is whatever lies on the axis or is a ring about it, across a prismatic one
-/// all that only turning feels.
-template <class S>
-[[nodiscard]] RigidInertia<S> movable_part(JointKind kind, const RigidInertia<S>& A) {
-  RigidInertia<S> out = RigidInertia<S>::zero();
-  const S& ring = A.I.yy;
-  switch (kind) {
-    case JointKind::revolute:
-      out.m = A.m;
-      out.h = {S(0), S(0), A.h[2]};
-      out.I = {ring, S(0), S(0), ring, S(0), S(0)};
-      break;
-    case JointKind::helical: out.I = {ring, S(0), S(0), ring, S(0), S(0)}; break;
-    case JointKind::prismatic: out.I = A.I; break;
-    case JointKind::floating_first:
-    case JointKind::floating_angular:
-    case JointKind::floating_linear: break;
-  }
-  return out;
-}
-
 template <class S>
 [[nodiscard]] RigidInertia<S> negative(const RigidInertia<S>& A) {
   return {-A.m, -A.h, {-A.I.xx, -A.I.xy, -A.I.xz, -A.I.yy, -A.I.yz, -A.I.zz}};

@@ -71,7 +71,7 @@ TEST(GlobalAnalysis, ScrewInClosedForm) {
   RobotDescription by_dh = parse_dh(R"(
 gravity: [0, 0, -9.81]
 joints:
-  - {type: helical, pitch: -0.05, b: 0.5, mass: 3, r: [0.1, 0, 0], inertia: [0.01, 0.01, 0.02, 0, 0, 0]}
+  - {type: helical, pitch: -0.05, b: 0.5, mass: 3, r: [0.1, 0, 0], inertia: [0.01, 0.01, 0.02]}
 )");
   RobotDescription by_hand;
   by_hand.links.push_back({"base", std::nullopt});

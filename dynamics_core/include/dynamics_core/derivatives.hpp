@@ -186,32 +186,23 @@ void Derivatives<S>::move(VectorIn<S> v) noexcept {
     l.X = dynamics_core::across<S>(b.parent < 0 ? base : link[b.parent].X, b.X);
     l.h = axis_motion<S>(b, l.X.R.col(2), Vec3<S>(-l.X.p));
     l.psi = cross(V_outer, l.h);
-    switch (b.kind) {
-      case JointKind::revolute:
-      case JointKind::prismatic:
-      case JointKind::helical: {
-        const S qd = rate<S>(b, v);
-        l.V = sum(V_outer, times(l.h, qd));
-        l.c = times(l.psi, qd);
-        l.phi = sum(l.psi, l.psi);
-        break;
-      }
-      case JointKind::floating_first: {
-        Motion<S> own = still;
-        add_joint_velocity<S>(b, v, own);
-        const Vec3<S> w = l.X.R * own.w;
-        const Motion<S> across = {w, l.X.R * own.v + l.X.p.cross(w)};
-        l.V = sum(V_outer, across);
-        l.c = cross(V_outer, across);
-        l.phi = sum(l.psi, cross(l.V, l.h));
-        break;
-      }
-      case JointKind::floating_angular:
-      case JointKind::floating_linear:
-        l.V = link[b.parent].V;
-        l.c = still;
-        l.phi = sum(l.psi, cross(l.V, l.h));
-        break;
+    if (!is_floating(b.kind)) {
+      const S qd = rate<S>(b, v);
+      l.V = sum(V_outer, times(l.h, qd));
+      l.c = times(l.psi, qd);
+      l.phi = sum(l.psi, l.psi);
+    } else if (b.kind == JointKind::floating_first) {
+      Motion<S> own = still;
+      add_joint_velocity<S>(b, v, own);
+      const Vec3<S> w = l.X.R * own.w;
+      const Motion<S> across = {w, l.X.R * own.v + l.X.p.cross(w)};
+      l.V = sum(V_outer, across);
+      l.c = cross(V_outer, across);
+      l.phi = sum(l.psi, cross(l.V, l.h));
+    } else {  // moves with the first
+      l.V = link[b.parent].V;
+      l.c = still;
+      l.phi = sum(l.psi, cross(l.V, l.h));
     }
     l.I = moved(l.X, b.inertia);
     const Force<S> P = l.I * l.V;

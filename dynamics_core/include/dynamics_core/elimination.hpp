@@ -100,15 +100,7 @@ template <class S>
 /// row of zeros?
 template <class S>
 [[nodiscard]] RD_INLINE bool leaves_zeros(const Body<S>& b) noexcept {
-  switch (b.kind) {
-    case JointKind::revolute:
-    case JointKind::floating_first:
-    case JointKind::floating_angular: return !b.has_rotor;
-    case JointKind::prismatic:
-    case JointKind::floating_linear:
-    case JointKind::helical: return false;
-  }
-  RD_UNREACHABLE();
+  return turns_only(b.kind) && !b.has_rotor;
 }
 
 /// M̂_kk = M̂_k − ψ̂ ψᵀ (Saha 2001, Eq. 28; Featherstone & Orin 2000, Eq. 12: I^A − U Uᵀ/D), seen from

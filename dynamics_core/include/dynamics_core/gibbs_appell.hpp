@@ -32,6 +32,11 @@ struct EulerInertia {
   S m;
   Vec3<S> h;
   Symmetric3<S> J;
+
+  /// The same with moments of inertia, I = tr(J) 1 − J.
+  [[nodiscard]] RigidInertia<S> rigid() const noexcept {
+    return {m, h, {J.yy + J.zz, -J.xy, -J.xz, J.xx + J.zz, -J.yz, J.xx + J.yy}};
+  }
 };
 
 template <class S>
@@ -281,8 +286,7 @@ void prismatic(const Body<S>& b, const Link<S>* parent, const Vec3<S>& base, S q
   l.F.n = l.own.h.cross(l.sdd);
 }
 
-/// A helical joint, or one of the six bodies of a floating joint: nothing of their mass properties
-/// can be handed down to the parent.
+/// Any other joint, of whose body nothing is handed down to the parent.
 template <bool with_acceleration, class S>
 void general(const Body<S>& b, const Link<S>* parent, const Vec3<S>& base, VectorIn<S> v,
              VectorIn<S> a, Link<S>& l) noexcept {
@@ -440,46 +444,25 @@ template <class S>
   const S hx = A.h[0];
   const S hy = A.h[1];
   const S zero(0);
-  switch (b.kind) {
-    case JointKind::revolute:
-    case JointKind::floating_first:
-    case JointKind::floating_angular:  // f = (−h_y, h_x, 0)
-      return {-A.J.xz - s[2] * hx,
-              -A.J.yz - s[2] * hy,
-              A.J.xx + A.J.yy + s[0] * hx + s[1] * hy,
-              -hy,
-              hx,
-              zero,
-              false};
-    case JointKind::prismatic:
-    case JointKind::floating_linear:  // f = (0, 0, m)
-      return {hy + s[1] * A.m, -hx - s[0] * A.m, zero, zero, zero, A.m, true};
-    case JointKind::helical: {  // f = (−h_y, h_x, p m)
-      const S fz = b.pitch * A.m;
-      return {b.pitch * hy - A.J.xz - s[2] * hx + s[1] * fz,
-              -b.pitch * hx - A.J.yz - s[2] * hy - s[0] * fz,
-              A.J.xx + A.J.yy + s[0] * hx + s[1] * hy,
-              -hy,
-              hx,
-              fz,
-              true};
-    }
-  }
-  RD_UNREACHABLE();
+  if (turns_only(b.kind))  // f = (−h_y, h_x, 0)
+    return {-A.J.xz - s[2] * hx,
+            -A.J.yz - s[2] * hy,
+            A.J.xx + A.J.yy + s[0] * hx + s[1] * hy,
+            -hy,
+            hx,
+            zero,
+            false};
+  if (!turns(b.kind))  // f = (0, 0, m)
+    return {hy + s[1] * A.m, -hx - s[0] * A.m, zero, zero, zero, A.m, true};
+  const Force<S> F = unit_force<S>(b, A.rigid());
+  const Vec3<S> n = F.n + s.cross(F.f);
+  return {n[0], n[1], n[2], F.f[0], F.f[1], F.f[2], true};
 }
 
 /// D_jj (§4.2, step 7).
 template <class S>
 [[nodiscard]] RD_INLINE S own_product(const Body<S>& b, const EulerInertia<S>& A) noexcept {
-  switch (b.kind) {
-    case JointKind::revolute:
-    case JointKind::floating_first:
-    case JointKind::floating_angular: return A.J.xx + A.J.yy;
-    case JointKind::prismatic:
-    case JointKind::floating_linear: return A.m;
-    case JointKind::helical: return A.J.xx + A.J.yy + b.pitch * (b.pitch * A.m);
-  }
-  RD_UNREACHABLE();
+  return axial_inertia<S>(b, A.m, S(A.J.xx + A.J.yy));
 }
 
 /// D_jk of a block of joints k (§4.2, step 6).
@@ -609,27 +592,19 @@ void GibbsAppell<S>::hand_down(int body) noexcept {
   const Symmetric3<S> I = own.J;
   const S Jzz = half * (I.xx + I.yy - I.zz);
   own.J = {half * (I.yy + I.zz - I.xx), -I.xy, -I.xz, half * (I.xx + I.zz - I.yy), -I.yz, Jzz};
-  switch (b.kind) {
-    case JointKind::revolute: {
-      Transform<S> X = b.X;  // masses on the axis do not feel the joint's angle
-      X.c = S(1);
-      X.s = zero;
-      const Vec3<S> h(zero, zero, own.h[2]);
-      add_inertia(b.parent,
-                  X.to_parent(RigidInertia<S>{own.m, h, {Jzz, zero, zero, Jzz, zero, zero}}));
-      own.m = zero;
-      own.h[2] = zero;
-      own.J.zz = zero;
-      return;
-    }
-    case JointKind::prismatic:
-      add_inertia(b.parent, {zero, Vec3<S>::Zero(), b.X.to_parent(I)});
-      own.J = Symmetric3<S>::zero();
-      return;
-    case JointKind::helical:
-    case JointKind::floating_first:
-    case JointKind::floating_angular:
-    case JointKind::floating_linear: return;
+  if (b.kind == JointKind::revolute) {
+    Transform<S> X = b.X;  // masses on the axis do not feel the joint's angle
+    X.c = S(1);
+    X.s = zero;
+    const Vec3<S> h(zero, zero, own.h[2]);
+    add_inertia(b.parent,
+                X.to_parent(RigidInertia<S>{own.m, h, {Jzz, zero, zero, Jzz, zero, zero}}));
+    own.m = zero;
+    own.h[2] = zero;
+    own.J.zz = zero;
+  } else if (b.kind == JointKind::prismatic) {
+    add_inertia(b.parent, {zero, Vec3<S>::Zero(), b.X.to_parent(I)});
+    own.J = Symmetric3<S>::zero();
   }
 }
 
@@ -649,22 +624,17 @@ void GibbsAppell<S>::forward(const Vec3<S>& base, VectorIn<S> v, VectorIn<S> a) 
     const S qd = rate<S>(b, v);
     S qdd(0);
     if constexpr (with_acceleration) qdd = rate<S>(b, a);
-    switch (b.kind) {
-      case JointKind::revolute:
-        if (parent == nullptr)
-          root_revolute<S>(b, base, qd, qdd, link[i]);
-        else if (b.X.branch)
-          revolute<true, S>(b, *parent, qd, qdd, link[i]);
-        else
-          revolute<false, S>(b, *parent, qd, qdd, link[i]);
-        break;
-      case JointKind::prismatic: prismatic<S>(b, parent, base, qd, qdd, link[i]); break;
-      case JointKind::helical:
-      case JointKind::floating_first:
-      case JointKind::floating_angular:
-      case JointKind::floating_linear:
-        general<with_acceleration, S>(b, parent, base, v, a, link[i]);
-        break;
+    if (b.kind == JointKind::revolute) {
+      if (parent == nullptr)
+        root_revolute<S>(b, base, qd, qdd, link[i]);
+      else if (b.X.branch)
+        revolute<true, S>(b, *parent, qd, qdd, link[i]);
+      else
+        revolute<false, S>(b, *parent, qd, qdd, link[i]);
+    } else if (b.kind == JointKind::prismatic) {
+      prismatic<S>(b, parent, base, qd, qdd, link[i]);
+    } else {
+      general<with_acceleration, S>(b, parent, base, v, a, link[i]);
     }
   }
 }

@@ -49,6 +49,14 @@ struct Body {
   bool shared;  ///< another body moves with the same coordinate
 };
 
+/// Its kind, and the constants that only its kind has.
+template <class S>
+void set_kind(const BodyData& from, Body<S>& b) noexcept {
+  b.kind = from.kind;
+  b.axis = from.axis;
+  b.pitch = S(from.pitch);
+}
+
 // --- Questions about kinds -----------------------------------------------------------------------
 
 [[nodiscard]] constexpr bool is_floating(JointKind kind) noexcept {
@@ -72,6 +80,19 @@ struct Body {
     case JointKind::helical: return true;
     case JointKind::prismatic:
     case JointKind::floating_linear: return false;
+  }
+  RD_UNREACHABLE();
+}
+
+/// Has h no linear part?
+[[nodiscard]] RD_INLINE constexpr bool turns_only(JointKind kind) noexcept {
+  switch (kind) {
+    case JointKind::revolute:
+    case JointKind::floating_first:
+    case JointKind::floating_angular: return true;
+    case JointKind::prismatic:
+    case JointKind::floating_linear:
+    case JointKind::helical: return false;
   }
   RD_UNREACHABLE();
 }
@@ -109,9 +130,10 @@ RD_INLINE void set_coordinate(const S& coordinate, const S& sine, const S& cosin
   }
 }
 
-/// A bound on hᵀ I h, from one on the mass and one on the moments of inertia.
+/// hᵀ I h of a body with this mass and this moment of inertia about the axis; of bounds on them, a
+/// bound.
 template <class S>
-[[nodiscard]] S largest_inertia(const Body<S>& b, const S& mass, const S& moment) noexcept {
+[[nodiscard]] RD_INLINE S axial_inertia(const Body<S>& b, const S& mass, const S& moment) noexcept {
   switch (b.kind) {
     case JointKind::revolute:
     case JointKind::floating_first:
@@ -298,6 +320,25 @@ template <class S>
     case JointKind::prismatic:
     case JointKind::floating_linear: return m * a[2];
     case JointKind::helical: return c[0] * a[1] - c[1] * a[0] + b.pitch * (m * a[2]);
+  }
+  RD_UNREACHABLE();
+}
+
+/// The part of a body's inertia that its parent may carry as well: it feels nothing of the body's
+/// own motion in the joint, and looks alike from the parent wherever the joint stands. Across a
+/// revolute joint that is whatever lies on the axis or is a ring about it, across a prismatic one
+/// all that only turning feels.
+template <class S>
+[[nodiscard]] RigidInertia<S> movable_part(JointKind kind, const RigidInertia<S>& I) noexcept {
+  const S zero(0);
+  const Symmetric3<S> ring = {I.I.yy, zero, zero, I.I.yy, zero, zero};
+  switch (kind) {
+    case JointKind::revolute: return {I.m, {zero, zero, I.h[2]}, ring};
+    case JointKind::helical: return {zero, Vec3<S>::Zero(), ring};
+    case JointKind::prismatic: return {zero, Vec3<S>::Zero(), I.I};
+    case JointKind::floating_first:
+    case JointKind::floating_angular:
+    case JointKind::floating_linear: return RigidInertia<S>::zero();
   }
   RD_UNREACHABLE();
 }

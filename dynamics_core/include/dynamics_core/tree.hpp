@@ -274,13 +274,11 @@ void Tree<S>::add_body(const BodyData& from, bool shared) {
   b.inertia = RigidInertia<S>::zero();
   b.multiplier = S(from.multiplier);
   b.rotor = S(from.rotor);
-  b.pitch = S(from.pitch);
   b.pivot_scale = S(0);
   b.parent = from.parent;
   b.dof = from.dof;
   b.q = from.q;
-  b.axis = from.axis;
-  b.kind = from.kind;
+  set_kind<S>(from, b);
   b.mimic = from.mimic;
   b.has_rotor = from.rotor != 0.0;
   b.shared = shared;
@@ -411,7 +409,7 @@ void Tree<S>::update_pivot_scales() noexcept {
     moments_[i] +=
         Vec3<S>(abs(I.m), sqrt(I.h.squaredNorm()), abs(I.I.xx) + abs(I.I.yy) + abs(I.I.zz));
     const Vec3<S>& m = moments_[i];
-    b.pivot_scale = largest_inertia<S>(b, m[0], m[2]) + b.rotor;
+    b.pivot_scale = axial_inertia<S>(b, m[0], m[2]) + b.rotor;
     if (b.parent < 0) continue;
     const S L = b.kind == JointKind::floating_first
                     ? S(1)
