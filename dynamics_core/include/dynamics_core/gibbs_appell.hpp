@@ -853,14 +853,19 @@ StatusOf<S> GibbsAppell<S>::gravity(VectorIn<S> q, VectorOut<S> tau) noexcept {
     const Body<S>& b = body[i];
     Link& l = link[i];
     l.sdd = b.X.to_child(b.parent < 0 ? tree_->base_acceleration() : link[b.parent].sdd);
-    l.composite.m = l.own.m;
     l.composite.h = l.own.h;
+    if (l.heavy) l.composite.m = l.own.m;
   }
-  tau.setZero();
+  const bool shared = tree_->has_mimic();
+  if (shared) tau.setZero();
   for (int i = n - 1; i >= 0; --i) {
     const Body<S>& b = body[i];
     const EulerInertia& A = link[i].composite;
-    add_effort<S>(b, effort_at_rest<S>(b, A.m, A.h, link[i].sdd), tau);
+    const S effort = effort_at_rest<S>(b, A.m, A.h, link[i].sdd);
+    if (shared)
+      add_effort<S>(b, effort, tau);
+    else
+      tau[b.dof] = effort;
     if (b.parent < 0) continue;
     EulerInertia& parent = link[b.parent].composite;
     parent.h += b.X.to_parent(A.h);
