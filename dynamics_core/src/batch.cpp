@@ -3,10 +3,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <unordered_set>
 
+#include "dynamics_core/dynamics.hpp"
 #include "dynamics_core/friction.hpp"
-#include "dynamics_core/kinematics.hpp"
 #include "dynamics_core/regressor.hpp"
 #include "dynamics_core/text.hpp"
 
@@ -19,20 +20,73 @@ using Eigen::MatrixXd;
 using Eigen::VectorXd;
 using text::quoted;
 
-/// One result among many, where it goes.
-using Out = Eigen::Map<Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>>;
+/// How many configurations of so many values are brought into the robot's order at a time: enough
+/// for every thread, without much memory.
+[[nodiscard]] std::size_t portion_of(int values) {
+  return std::clamp<std::size_t>(1'000'000 / static_cast<std::size_t>(values), 16, 1024);
+}
 
-/// The whole robot's.
-struct JointValues {
-  VectorXd q, v, a, tau;
+/// Elements of some of a whole, in their order.
+using Places = std::vector<int>;
+
+/// Is it the whole, as it is?
+[[nodiscard]] bool is_all(const Places& places, std::size_t size) {
+  if (places.size() != size) return false;
+  for (std::size_t i = 0; i < size; ++i)
+    if (places[i] != static_cast<int>(i)) return false;
+  return true;
+}
+
+/// The elements (i, j) of a matrix with so many columns, by rows.
+[[nodiscard]] Places elements(const Places& rows, const Places& columns, int all_columns) {
+  Places places;
+  places.reserve(rows.size() * columns.size());
+  for (const int i : rows)
+    for (const int j : columns) places.push_back(i * all_columns + j);
+  return places;
+}
+
+/// What a query gives of one quantity: values of some coordinates in k configurations, or none; the
+/// other coordinates stay as they are.
+class Given {
+ public:
+  Given(const std::vector<double>& values, const Places& places, const VectorX<double>& otherwise)
+      : values_(values),
+        places_(places),
+        otherwise_(otherwise),
+        whole_(is_all(places, static_cast<std::size_t>(otherwise.size()))) {}
+
+  /// Of the configurations from `first` on, until the next call.
+  [[nodiscard]] BatchIn view(std::size_t first, std::size_t count) {
+    const auto size = static_cast<int>(otherwise_.size());
+    if (values_.empty()) return in_every_configuration(otherwise_.data(), size);
+    const double* from = values_.data() + first * places_.size();
+    if (whole_) return by_configuration(from, size);
+    MatrixXd& all = all_;
+    all.resize(size, static_cast<Index>(count));
+    for (Index k = 0; k < all.cols(); ++k) {
+      all.col(k) = otherwise_;
+      for (const int place : places_) all(place, k) = *from++;
+    }
+    return by_configuration<const double>(all.data(), size);
+  }
+
+ private:
+  const std::vector<double>& values_;
+  const Places& places_;
+  const VectorX<double>& otherwise_;
+  bool whole_;
+  MatrixXd all_;  ///< configurations in columns
 };
 
-/// Where the values are given, puts those of one configuration in their places.
-void scatter(const std::vector<double>& values, std::size_t configuration,
-             const std::vector<int>& places, VectorXd& x) {
-  if (values.empty()) return;
-  const double* from = values.data() + configuration * places.size();
-  for (const int place : places) x[place] = *from++;
+/// A configuration's vector in a view that is by configuration.
+[[nodiscard]] Eigen::Map<const VectorXd> vector(const BatchIn& view, std::size_t configuration) {
+  return {view.data + static_cast<std::ptrdiff_t>(configuration) * view.between_configurations,
+          view.size};
+}
+[[nodiscard]] Eigen::Map<VectorXd> vector(const BatchOut& view, std::size_t configuration) {
+  return {view.data + static_cast<std::ptrdiff_t>(configuration) * view.between_configurations,
+          view.size};
 }
 
 [[nodiscard]] std::string explain(Status status) {
@@ -47,16 +101,49 @@ void scatter(const std::vector<double>& values, std::size_t configuration,
 
 }  // namespace
 
-/// A query on its way: its joints, a robot of its own, and the state that runs through its
-/// configurations. To build a robot takes a few microseconds; in return no query waits for another
-/// or finds its payloads.
+// --- Workspaces ----------------------------------------------------------------------------------
+
+BatchWorkspaces::Loan::Loan(BatchWorkspaces& from) : from_(from) {
+  {
+    const std::lock_guard lock(from_.mutex_);
+    if (!from_.free_.empty()) {
+      robot_ = std::move(from_.free_.back());
+      from_.free_.pop_back();
+    }
+  }
+  if (robot_ == nullptr) robot_ = std::make_unique<BatchDynamics>(from_.model_, from_.threads_);
+}
+
+BatchWorkspaces::Loan::~Loan() {
+  const Payload<double> none{0.0, Vec3<double>::Zero(), Symmetric3<double>::zero()};
+  robot_->clear_external_forces();
+  for (const int link : loaded_) (void)robot_->set_payload(link, none);
+  const std::lock_guard lock(from_.mutex_);
+  from_.free_.push_back(std::move(robot_));
+}
+
+Status BatchWorkspaces::Loan::set_payload(int link, const Payload<double>& payload) {
+  loaded_.push_back(link);
+  return robot_->set_payload(link, payload);
+}
+
+// --- Queries -------------------------------------------------------------------------------------
+
+/// The state of some configurations.
+struct Batch::States {
+  std::size_t count;
+  BatchIn q, v, a, tau;
+};
+
+/// A query on its way: its joints, its workspace, and where its configurations come from.
 class Batch::Job {
  public:
   Job(const Batch& batch, const BatchQuery& query)
       : joints(select_joints(batch.model_, query.joint_names)),
-        robot(batch.model_),
-        state{batch.latest_.q, VectorXd::Zero(robot.nv()), VectorXd::Zero(robot.nv()),
-              VectorXd::Zero(robot.nv())},
+        loan_(*batch.workspaces_),
+        q_(batch.latest_.q),
+        v_(VectorXd::Zero(batch.model_.nv)),
+        zero_(VectorXd::Zero(batch.model_.nv)),
         query_(query),
         limits_(batch.limits_) {
     if (joints.size() == 0) {
@@ -75,10 +162,13 @@ class Batch::Job {
 
   [[nodiscard]] std::size_t n() const noexcept { return joints.size(); }
 
-  /// Calls compute(out) in the state of each configuration; `out` has a configuration's rows and
-  /// columns.
+  [[nodiscard]] BatchDynamics& robot() noexcept { return loan_.robot(); }
+
+  /// Calls compute(states, out, statuses) for all configurations, some at a time. `out` has `all`
+  /// elements of each, and the answer those at `places`.
   template <class Compute>
-  [[nodiscard]] BatchAnswer run(std::size_t rows, std::size_t columns, Compute compute) {
+  [[nodiscard]] BatchAnswer run(std::size_t rows, std::size_t columns, const Places& places,
+                                int all, Compute compute) {
     const std::size_t size = rows * columns;
     if (configurations_ * size > limits_.max_values) {
       throw RequestError(std::to_string(configurations_) + " configurations of " +
@@ -87,22 +177,30 @@ class Batch::Job {
     }
     BatchAnswer answer{joints.names, configurations_, rows, columns, {}};
     answer.data.resize(configurations_ * size);
-    for (std::size_t k = 0; k < configurations_; ++k) {
-      scatter(query_.positions, k, joints.q, state.q);
-      scatter(query_.velocities, k, joints.v, state.v);
-      scatter(query_.accelerations, k, joints.v, state.a);
-      scatter(query_.efforts, k, joints.v, state.tau);
-      double* out = answer.data.data() + k * size;
-      const Status status =
-          compute(Out(out, static_cast<Index>(rows), static_cast<Index>(columns)));
-      if (status != Status::ok) fail(k, explain(status));
+    const bool whole = is_all(places, static_cast<std::size_t>(all));
+    Given q(query_.positions, joints.q, q_);
+    Given v(query_.velocities, joints.v, v_);
+    Given a(query_.accelerations, joints.v, zero_);
+    Given tau(query_.efforts, joints.v, zero_);
+    const std::size_t portion = portion_of(all);
+    MatrixXd result(whole ? 0 : all, static_cast<Index>(std::min(portion, configurations_)));
+    std::vector<Status> statuses(std::min(portion, configurations_));
+    for (std::size_t first = 0; first < configurations_; first += portion) {
+      const std::size_t count = std::min(portion, configurations_ - first);
+      const States states{count, q.view(first, count), v.view(first, count), a.view(first, count),
+                          tau.view(first, count)};
+      double* to = answer.data.data() + first * size;
+      compute(states, by_configuration(whole ? to : result.data(), all), statuses.data());
+      for (std::size_t k = 0; k < count; ++k)
+        if (statuses[k] != Status::ok) fail(first + k, explain(statuses[k]));
+      if (whole) continue;
+      for (Index k = 0; k < static_cast<Index>(count); ++k)
+        for (const int place : places) *to++ = result(place, k);
     }
     return answer;
   }
 
   JointSelection joints;
-  Dynamics<double> robot;
-  JointValues state;
 
  private:
   [[noreturn]] static void fail(std::size_t configuration, const std::string& problem) {
@@ -141,12 +239,12 @@ class Batch::Job {
                          " has not been in any joint state yet; give positions or publish it");
     }
     if (!query_.velocities.empty()) return;
-    for (const int place : joints.v) state.v[place] = latest.v[place];
+    for (const int place : joints.v) v_[place] = latest.v[place];
   }
 
   void add_wrenches(const Batch& batch) {
     for (const LinkWrench& on : query_.wrenches) {
-      const Status status = robot.add_external_force(batch.find_link(on.link), on.wrench);
+      const Status status = robot().add_external_force(batch.find_link(on.link), on.wrench);
       if (status != Status::ok) {
         throw RequestError("the wrench on link " + quoted(on.link) + " is " + to_string(status) +
                            "; give finite values");
@@ -166,11 +264,13 @@ class Batch::Job {
       } catch (const ConfigError& error) {
         throw RequestError("payload on link " + quoted(name) + ": " + error.what());
       }
-      if (const Status status = robot.set_payload(link, on.payload); status != Status::ok)
+      if (const Status status = loan_.set_payload(link, on.payload); status != Status::ok)
         throw RequestError("payload on link " + quoted(name) + ": " + to_string(status));
     }
   }
 
+  BatchWorkspaces::Loan loan_;
+  VectorX<double> q_, v_, zero_;  ///< of the coordinates that are not given
   const BatchQuery& query_;
   BatchLimits limits_;
   std::size_t configurations_ = 1;
@@ -187,47 +287,41 @@ int Batch::find_link(const std::string& name) const {
 
 BatchAnswer Batch::mass_matrix(const BatchQuery& query) const {
   Job job(*this, query);
-  MatrixXd M(model_.nv, model_.nv);
-  return job.run(job.n(), job.n(), [&](Out out) {
-    const Status status = job.robot.mass_matrix(job.state.q, M);
-    out = M(job.joints.v, job.joints.v);
-    return status;
-  });
+  return job.run(job.n(), job.n(), elements(job.joints.v, job.joints.v, model_.nv),
+                 model_.nv * model_.nv, [&](const States& s, BatchOut M, Status* statuses) {
+                   (void)job.robot().mass_matrix(s.count, s.q, M, statuses);
+                 });
 }
 
 BatchAnswer Batch::gravity(const BatchQuery& query) const {
   Job job(*this, query);
-  VectorXd tau(model_.nv);
-  return job.run(job.n(), 1, [&](Out out) {
-    const Status status = job.robot.gravity(job.state.q, tau);
-    out = tau(job.joints.v);
-    return status;
-  });
+  return job.run(job.n(), 1, job.joints.v, model_.nv,
+                 [&](const States& s, BatchOut tau, Status* statuses) {
+                   (void)job.robot().gravity(s.count, s.q, tau, statuses);
+                 });
 }
 
 BatchAnswer Batch::coriolis(const BatchQuery& query, CoriolisFactor factor) const {
   Job job(*this, query);
-  MatrixXd C(model_.nv, model_.nv);
-  return job.run(job.n(), job.n(), [&](Out out) {
-    const Status status = factor == CoriolisFactor::christoffel
-                              ? job.robot.coriolis_christoffel(job.state.q, job.state.v, C)
-                              : job.robot.coriolis(job.state.q, job.state.v, C);
-    out = C(job.joints.v, job.joints.v);
-    return status;
-  });
+  return job.run(job.n(), job.n(), elements(job.joints.v, job.joints.v, model_.nv),
+                 model_.nv * model_.nv, [&](const States& s, BatchOut C, Status* statuses) {
+                   if (factor == CoriolisFactor::christoffel)
+                     (void)job.robot().coriolis_christoffel(s.count, s.q, s.v, C, statuses);
+                   else
+                     (void)job.robot().coriolis(s.count, s.q, s.v, C, statuses);
+                 });
 }
 
 BatchAnswer Batch::inverse_dynamics(const BatchQuery& query) const {
   Job job(*this, query);
   const Friction<double> friction(model_);
-  VectorXd tau(model_.nv);
-  return job.run(job.n(), 1, [&](Out out) {
-    const JointValues& s = job.state;
-    Status status = job.robot.inverse_dynamics(s.q, s.v, s.a, tau);
-    if (status == Status::ok && query.friction) status = friction.add(s.v, tau);
-    out = tau(job.joints.v);
-    return status;
-  });
+  return job.run(
+      job.n(), 1, job.joints.v, model_.nv, [&](const States& s, BatchOut tau, Status* statuses) {
+        (void)job.robot().inverse_dynamics(s.count, s.q, s.v, s.a, tau, statuses);
+        if (!query.friction) return;
+        for (std::size_t k = 0; k < s.count; ++k)
+          statuses[k] = merged(statuses[k], friction.add(vector(s.v, k), vector(tau, k)));
+      });
 }
 
 BatchAnswer Batch::forward_dynamics(const BatchQuery& query) const {
@@ -237,16 +331,25 @@ BatchAnswer Batch::forward_dynamics(const BatchQuery& query) const {
   for (int i = 0; i < model_.nv; ++i)
     if (std::find(job.joints.v.begin(), job.joints.v.end(), i) == job.joints.v.end())
       held.push_back(i);
-  VectorXd tau(model_.nv);
-  VectorXd x(model_.nv);
-  return job.run(job.n(), 1, [&](Out out) {
-    const JointValues& s = job.state;
-    tau = s.tau;
-    Status status = query.friction ? friction.subtract(s.v, tau) : Status::ok;
-    if (status == Status::ok) status = job.robot.forward_dynamics(s.q, s.v, tau, held, x);
-    out = x(job.joints.v);
-    return status;
-  });
+  MatrixXd left;  // of the efforts after friction
+  return job.run(job.n(), 1, job.joints.v, model_.nv,
+                 [&](const States& s, BatchOut a, Status* statuses) {
+                   BatchIn tau = s.tau;
+                   if (query.friction) {
+                     left.resize(model_.nv, static_cast<Index>(s.count));
+                     for (std::size_t k = 0; k < s.count; ++k) {
+                       left.col(static_cast<Index>(k)) = vector(s.tau, k);
+                       // What is not finite is found below.
+                       (void)friction.subtract(vector(s.v, k), left.col(static_cast<Index>(k)));
+                     }
+                     tau = by_configuration<const double>(left.data(), model_.nv);
+                   }
+                   BatchDynamics& robot = job.robot();
+                   if (held.empty())
+                     (void)robot.forward_dynamics(s.count, s.q, s.v, tau, a, statuses);
+                   else
+                     (void)robot.forward_dynamics(s.count, s.q, s.v, tau, held, a, statuses);
+                 });
 }
 
 BatchAnswer Batch::jacobian(const BatchQuery& query, const std::string& link, JacobianAxes axes,
@@ -255,32 +358,29 @@ BatchAnswer Batch::jacobian(const BatchQuery& query, const std::string& link, Ja
     throw RequestError("the point on the link is not finite; give finite values");
   const int index = find_link(link);
   Job job(*this, query);
-  MatrixXd J(6, model_.nv);
-  Pose<double> X_WL = Pose<double>::identity();
-  return job.run(6, job.n(), [&](Out out) {
-    Status status = job.robot.kinematics().update(job.state.q);
-    if (status == Status::ok) status = job.robot.kinematics().jacobian(index, J, offset);
-    if (status == Status::ok) status = job.robot.kinematics().pose(index, X_WL);
-    if (axes == JacobianAxes::link) {
-      J.topRows<3>() = X_WL.R.transpose() * J.topRows<3>();
-      J.bottomRows<3>() = X_WL.R.transpose() * J.bottomRows<3>();
-    }
-    out.topRows<3>() = J.bottomRows<3>()(Eigen::all, job.joints.v);
-    out.bottomRows<3>() = J.topRows<3>()(Eigen::all, job.joints.v);
-    return status;
-  });
+  return job.run(6, job.n(), elements({3, 4, 5, 0, 1, 2}, job.joints.v, model_.nv), 6 * model_.nv,
+                 [&](const States& s, BatchOut J, Status* statuses) {
+                   (void)job.robot().jacobian(s.count, s.q, index, J, offset, axes, statuses);
+                 });
 }
 
+/// One configuration after the other: it is asked for off-line.
 BatchAnswer Batch::regressor(const BatchQuery& query) const {
   Job job(*this, query);
-  const int columns = job.robot.regressor().columns();
+  Dynamics<double> robot(model_);
+  const int columns = robot.regressor().columns();
+  Places all(static_cast<std::size_t>(columns));
+  std::iota(all.begin(), all.end(), 0);
   MatrixXd Y(model_.nv, columns);
-  return job.run(job.n(), static_cast<std::size_t>(columns), [&](Out out) {
-    const JointValues& s = job.state;
-    const Status status = job.robot.regressor().matrix(s.q, s.v, s.a, Y);
-    out = Y(job.joints.v, Eigen::all);
-    return status;
-  });
+  return job.run(job.n(), all.size(), elements(job.joints.v, all, columns), model_.nv * columns,
+                 [&](const States& s, BatchOut out, Status* statuses) {
+                   for (std::size_t k = 0; k < s.count; ++k) {
+                     statuses[k] = robot.regressor().matrix(vector(s.q, k), vector(s.v, k),
+                                                            vector(s.a, k), Y);
+                     const MatrixXd by_rows = Y.transpose();
+                     vector(out, k) = by_rows.reshaped();
+                   }
+                 });
 }
 
 std::vector<double> Batch::parameters() const {

@@ -345,7 +345,8 @@ Command add_simulate(CLI::App& program) {
       "Example: dynamics simulate robot.urdf --duration 2 --integrator rkf45 --output fall.csv");
   const auto o = std::make_shared<SimulateOptions>();
   add_robot_options(*app, o->robot);
-  const auto option = [&](const char* name, auto& value, const char* form, const char* text) {
+  const auto option = [&](const char* name, auto& value, const char* form,
+                          const std::string& text) {
     return app->add_option(name, value, text)->type_name(form);
   };
   option("--q0", o->q0, "Q,...", "Positions at the start [neutral, or the path's start]");

@@ -3,7 +3,6 @@
 
 #include <utility>
 
-#include "dynamics_core/batch.hpp"
 #include "dynamics_core/load.hpp"
 
 namespace realtime_dynamics {
@@ -34,6 +33,7 @@ DynamicsServer::Robot::Robot(const std::string& description,
                              const dynamics_core::ModelOptions& options)
     : urdf(description),
       model(dynamics_core::load_urdf_string(description, options)),
+      workspaces(std::make_shared<dynamics_core::BatchWorkspaces>(model)),
       joints(dynamics_core::select_joints(model)),
       keeper_(model) {}
 
@@ -69,19 +69,19 @@ DynamicsServer::JointState DynamicsServer::Robot::feedforward() const {
   }
   BatchQuery query;
   query.accelerations = gather(a, joints.v);
-  return message(at, Batch(model, at).inverse_dynamics(query).data);
+  return message(at, Batch(workspaces, at).inverse_dynamics(query).data);
 }
 
 DynamicsServer::JointState DynamicsServer::Robot::gravity() const {
   const JointStates at = states();
-  return message(at, Batch(model, at).gravity({}).data);
+  return message(at, Batch(workspaces, at).gravity({}).data);
 }
 
 DynamicsServer::JointSpaceMatrix DynamicsServer::Robot::mass_matrix() const {
   const JointStates at = states();
   JointSpaceMatrix message;
   message.joint_names = joints.names;
-  message.data = Batch(model, at).mass_matrix({}).data;
+  message.data = Batch(workspaces, at).mass_matrix({}).data;
   return message;
 }
 

@@ -9,6 +9,7 @@
 #include <trajectory_msgs/msg/joint_trajectory_point.hpp>
 #include <vector>
 
+#include "dynamics_core/batch.hpp"
 #include "dynamics_core/joint_selection.hpp"
 #include "dynamics_core/model.hpp"
 #include "realtime_dynamics/dynamics_server.hpp"
@@ -29,6 +30,7 @@ struct DynamicsServer::Robot {
 
   const std::string urdf;
   const dynamics_core::Model model;
+  const std::shared_ptr<dynamics_core::BatchWorkspaces> workspaces;  ///< of all calls
   const dynamics_core::JointSelection joints;  ///< all that go by name
 
   /// For any thread.

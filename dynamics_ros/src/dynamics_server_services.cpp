@@ -97,7 +97,7 @@ void DynamicsServer::offer(const std::string& name, Answer answer) {
     try {
       const std::shared_ptr<Robot> robot = require_robot();
       const dynamics_core::JointStates latest = robot->states();
-      const Batch batch(robot->model, latest,
+      const Batch batch(robot->workspaces, latest,
                         {static_cast<std::size_t>(params_.max_configurations),
                          static_cast<std::size_t>(params_.max_values)});
       answer(robot->model, batch, *request, *response);

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "dynamics_core/batch_dynamics.hpp"
 #include "dynamics_core/families.hpp"
 #include "dynamics_core/loops.hpp"
 #include "dynamics_core/regressor.hpp"
@@ -255,6 +256,62 @@ TEST(NoAllocation, ClosedLoops) {
   EXPECT_EQ(two, Status::ok);
   EXPECT_EQ(three, Status::ok);
   EXPECT_EQ(bad, Status::not_finite);
+}
+
+/// By the caller alone, and where it shares with threads, which run the same code.
+TEST(NoAllocation, ManyConfigurations) {
+  if (!support::allocations_are_counted) GTEST_SKIP() << "a sanitizer has the heap";
+  for (const char* kind : {"tree", "mimic", "everything", "floating base"}) {
+    for (const int threads : {0, 2}) {
+      SCOPED_TRACE(std::string(kind) + ", " + std::to_string(threads) + " threads");
+      support::Random random(1);
+      const Model model = draw(1, kind, random);
+      BatchDynamics batch(model, threads);
+      const int count = 1001;
+      const int link = static_cast<int>(model.links.size()) - 1;
+      const int n = model.nv;
+      Eigen::MatrixXd q(model.nq, count), v(n, count), a(n, count);
+      for (int k = 0; k < count; ++k) {
+        q.col(k) = random.configuration(model);
+        v.col(k) = random.vector_x(n, 1.0);
+        a.col(k) = random.vector_x(n, 1.0);
+      }
+      q(0, 500) = std::numeric_limits<double>::quiet_NaN();
+      std::vector<double> vectors(static_cast<std::size_t>(n * count));
+      std::vector<double> matrices(static_cast<std::size_t>(std::max(6, n) * n * count));
+      std::vector<Status> statuses(static_cast<std::size_t>(count));
+      const std::vector<int> held = {0};
+      const BatchIn Q = by_configuration<const double>(q.data(), model.nq);
+      const BatchIn V = by_configuration<const double>(v.data(), n);
+      const BatchIn A = by_configuration<const double>(a.data(), n);
+      const BatchOut x = by_coordinate(vectors.data(), n, count);
+      const BatchOut M = by_coordinate(matrices.data(), n * n, count);
+      const BatchOut J = by_coordinate(matrices.data(), 6 * n, count);
+      Status* s = statuses.data();
+      const support::AllocationGuard guard;
+      const Status results[] = {
+          batch.inverse_dynamics(count, Q, V, A, x, s),
+          batch.forward_dynamics(count, Q, V, A, x, s),
+          batch.forward_dynamics(count, Q, V, A, held, x, s),
+          batch.bias(count, Q, V, x, s),
+          batch.velocity_effort(count, Q, V, x, s),
+          batch.gravity(count, Q, x, s),
+          batch.mass_matrix(count, Q, M, s),
+          batch.inverse_mass_matrix(count, Q, M, s),
+          batch.coriolis(count, Q, V, M, s),
+          batch.coriolis_christoffel(count, Q, V, M, s),
+          batch.jacobian(count, Q, link, J, {0.1, 0.2, 0.3}, JacobianAxes::link, s)};
+      const Status set[] = {
+          batch.set_gravity({0.0, 0.0, -1.0}),
+          batch.set_payload(link, {1.0, Vec3<double>::Zero(), Symmetric3<double>::zero()}),
+          batch.add_external_force(link, Force<double>::zero()), batch.set_rotor_inertia(0, 0.1)};
+      batch.clear_external_forces();
+      batch.use(Method::newton_euler);
+      EXPECT_EQ(guard.count(), 0);
+      for (const Status status : results) EXPECT_EQ(status, Status::not_finite);
+      for (const Status status : set) EXPECT_EQ(status, Status::ok);
+    }
+  }
 }
 
 TEST(NoAllocation, Trajectories) {

@@ -9,11 +9,13 @@
 /// matrices by rows.
 
 #include <cstddef>
+#include <memory>
+#include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "dynamics_core/batch_dynamics.hpp"
-#include "dynamics_core/dynamics.hpp"
 #include "dynamics_core/joint_selection.hpp"
 #include "dynamics_core/model.hpp"
 
@@ -62,11 +64,52 @@ enum class CoriolisFactor {
   christoffel,  ///< of Christoffel's symbols, by which moreover C(q, v) u = C(q, u) v
 };
 
+/// What queries about one robot compute with, kept from one to the next: to build it takes longer
+/// than to answer a small one. As many as are at work at a time, so that no query waits for another.
+class BatchWorkspaces {
+ public:
+  /// The model has to outlive this. `threads`: of each, as in BatchDynamics.
+  explicit BatchWorkspaces(const Model& model, int threads = 0)
+      : model_(model), threads_(threads) {}
+
+  [[nodiscard]] const Model& model() const noexcept { return model_; }
+
+  /// One for a query; nobody else has it meanwhile, and what is put on it comes off at the end.
+  class Loan {
+   public:
+    explicit Loan(BatchWorkspaces& from);
+    Loan(const Loan&) = delete;
+    Loan& operator=(const Loan&) = delete;
+    ~Loan();
+
+    [[nodiscard]] BatchDynamics& robot() noexcept { return *robot_; }
+    [[nodiscard]] Status set_payload(int link, const Payload<double>& payload);
+
+   private:
+    BatchWorkspaces& from_;
+    std::unique_ptr<BatchDynamics> robot_;
+    std::vector<int> loaded_;  ///< links
+  };
+
+ private:
+  const Model& model_;
+  int threads_;
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<BatchDynamics>> free_;  ///< under mutex_
+};
+
 /// Answers queries about one robot in its latest state. Both must outlive it.
 class Batch {
  public:
   Batch(const Model& model, const JointStates& latest, const BatchLimits& limits = {})
-      : model_(model), latest_(latest), limits_(limits) {}
+      : Batch(std::make_shared<BatchWorkspaces>(model), latest, limits) {}
+  /// With workspaces that others share, from any thread.
+  Batch(std::shared_ptr<BatchWorkspaces> workspaces, const JointStates& latest,
+        const BatchLimits& limits = {})
+      : workspaces_(std::move(workspaces)),
+        model_(workspaces_->model()),
+        latest_(latest),
+        limits_(limits) {}
 
   /// M(q), n × n
   [[nodiscard]] BatchAnswer mass_matrix(const BatchQuery& query) const;
@@ -93,7 +136,9 @@ class Batch {
 
  private:
   class Job;
+  struct States;
 
+  std::shared_ptr<BatchWorkspaces> workspaces_;
   const Model& model_;
   const JointStates& latest_;
   BatchLimits limits_;
