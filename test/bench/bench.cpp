@@ -22,6 +22,7 @@
 #include <stdexcept>
 
 #include "contestant.hpp"
+#include "dynamics_core/instruction_set.hpp"
 
 namespace {
 
@@ -46,33 +47,49 @@ struct States {
   std::vector<double> q, v, a;
 };
 
+void append(std::vector<Contestant> some, std::vector<Contestant>& to) {
+  for (Contestant& c : some) to.push_back(std::move(c));
+}
+
 std::vector<Contestant> all_contestants(const Robot& robot) {
   std::vector<Contestant> all = ours(robot);
   Contestant control = ours(robot).front();
   control.name = "control";
   all.push_back(std::move(control));
-#ifdef RD_BENCH_PINOCCHIO
-  for (Contestant& c : pinocchio_contestants(robot)) all.push_back(std::move(c));
+#ifdef RD_BENCH_GENERATED
+  append(generated_contestants(robot), all);
 #endif
-#ifdef RD_BENCH_RBDL
-  all.push_back(rbdl_contestant(robot));
+#ifdef RD_BENCH_PINOCCHIO
+  append(pinocchio_contestants(robot), all);
 #endif
 #ifdef RD_BENCH_KDL
-  all.push_back(kdl_contestant(robot));
+  append(kdl_contestants(robot), all);
 #endif
   return all;
 }
 
+std::size_t size_of(Quantity quantity, int n) {
+  switch (quantity) {
+    case mass_matrix:
+    case inverse_mass_matrix: return static_cast<std::size_t>(n * n);
+    case jacobian: return static_cast<std::size_t>(6 * n);
+    case inverse_dynamics_derivatives:
+    case forward_dynamics_derivatives: return static_cast<std::size_t>(2 * n * n);
+    default: return static_cast<std::size_t>(n);
+  }
+}
+
 std::vector<double> result(const Contestant& c, Quantity quantity, const States& x, int state) {
   const std::size_t i = x.at(state);
-  const double* from = c.compute[quantity](&x.q[i], &x.v[i], &x.a[i]);
-  const int n = x.n;
-  const int size = quantity == jacobian                                         ? 6 * n
-                   : quantity == mass_matrix || quantity == inverse_mass_matrix ? n * n
-                                                                                : n;
+  const std::size_t size = size_of(quantity, x.n);
+  const double* from = c.compute[quantity] ? c.compute[quantity](&x.q[i], &x.v[i], &x.a[i])
+                                           : c.compute_all[quantity](x.q.data(), x.v.data(),
+                                                                     x.a.data(), state_count) +
+                                                 static_cast<std::size_t>(state) * size;
   std::vector<double> out(from, from + size);
   if (quantity == jacobian && c.linear_first)
-    for (int k = 0; k < n; ++k) std::swap_ranges(&out[6 * k], &out[6 * k] + 3, &out[6 * k] + 3);
+    for (auto column = out.begin(); column != out.end(); column += 6)
+      std::swap_ranges(column, column + 3, column + 3);
   return out;
 }
 
@@ -99,92 +116,102 @@ double now() {
       .count();
 }
 
-double throughput(const Compute& compute, const States& x, int states) {
+double throughput(const Contestant& c, Quantity quantity, const States& x, int states) {
+  const Compute& compute = c.compute[quantity];
   const double start = now();
-  for (int s = 0; s < states; ++s) {
-    const std::size_t i = x.at(s);
-    compute(&x.q[i], &x.v[i], &x.a[i]);
-  }
+  if (compute)
+    for (int s = 0; s < states; ++s) compute(&x.q[x.at(s)], &x.v[x.at(s)], &x.a[x.at(s)]);
+  else
+    c.compute_all[quantity](x.q.data(), x.v.data(), x.a.data(), states);
   return (now() - start) / states;
 }
 
-double latency(const Compute& compute, const States& x, int states) {
-  std::vector<double> q(x.q.begin(), x.q.begin() + x.n);
-  const double start = now();
+/// Each q waits for a number of the result before, times zero.
+double latency(const Contestant& c, Quantity quantity, const States& x, int states) {
+  std::vector<double> q(static_cast<std::size_t>(x.n));
   double last = 0.0;
+  const double start = now();
   for (int s = 0; s < states; ++s) {
-    const std::size_t i = x.at(s);
-    for (int k = 0; k < x.n; ++k)
-      q[static_cast<std::size_t>(k)] = x.q[i + static_cast<std::size_t>(k)] + 0.0 * last;
-    last = compute(q.data(), &x.v[i], &x.a[i])[0];
+    for (std::size_t k = 0; k < q.size(); ++k) q[k] = x.q[x.at(s) + k] + 0.0 * last;
+    last = c.compute[quantity](q.data(), &x.v[x.at(s)], &x.a[x.at(s)])[0];
   }
   return (now() - start) / states;
 }
 
-struct Times {
-  std::vector<double> all;
-  [[nodiscard]] double minimum() const { return *std::min_element(all.begin(), all.end()); }
-  [[nodiscard]] double median() const {
-    std::vector<double> x = all;
-    std::nth_element(x.begin(), x.begin() + static_cast<std::ptrdiff_t>(x.size() / 2), x.end());
-    return x[x.size() / 2];
-  }
-};
+using Measure = double (*)(const Contestant&, Quantity, const States&, int);
 
-using Measure = double (*)(const Compute&, const States&, int);
-
-/// A pass takes about a fifth of a millisecond or all states, whichever is less, so that an
-/// interruption spoils little.
-std::vector<Times> interleaved(const std::vector<const Contestant*>& contestants, Quantity quantity,
-                               const States& x, int rounds, Measure measure) {
-  std::vector<Times> times(contestants.size());
-  const auto pass = [&](std::size_t k, int states) {
-    return measure(contestants[k]->compute[quantity], x, states);
-  };
-  double slowest = 0.0;
-  for (std::size_t k = 0; k < contestants.size(); ++k) slowest = std::max(slowest, pass(k, 8));
+/// Times of passes by contestant. A pass takes about a millisecond of the slowest or all states,
+/// whichever is less, so that an interruption spoils little.
+std::vector<std::vector<double>> interleaved(const std::vector<const Contestant*>& contestants,
+                                             Quantity quantity, const States& x, int rounds,
+                                             Measure measure) {
+  double slowest = 1.0;
+  for (const Contestant* c : contestants) slowest = std::max(slowest, measure(*c, quantity, x, 8));
   const int states = std::clamp(static_cast<int>(1e6 / slowest), 16, state_count);
+  std::vector<std::vector<double>> times(contestants.size());
   for (int round = 0; round < rounds; ++round) {
-    for (std::size_t k = 0; k < contestants.size(); ++k) times[k].all.push_back(pass(k, states));
-    for (std::size_t k = contestants.size(); k-- > 0;) times[k].all.push_back(pass(k, states));
+    for (std::size_t k = 0; k < contestants.size(); ++k)
+      times[k].push_back(measure(*contestants[k], quantity, x, states));
+    for (std::size_t k = contestants.size(); k-- > 0;)
+      times[k].push_back(measure(*contestants[k], quantity, x, states));
   }
   return times;
+}
+
+std::string minimum_and_median(std::vector<double> times) {
+  std::sort(times.begin(), times.end());
+  char text[64];
+  std::snprintf(text, sizeof text, "[%.1f, %.1f]", times.front(), times[times.size() / 2]);
+  return text;
+}
+
+/// Throws where libraries disagree.
+std::vector<const Contestant*> agreeing(const std::vector<Contestant>& all, Quantity quantity,
+                                        const States& x, double& worst) {
+  std::vector<const Contestant*> offered;
+  worst = 0.0;
+  for (const Contestant& c : all) {
+    if (!c.offers(quantity)) continue;
+    const double difference = disagreement(all.front(), c, quantity, x);
+    if (!(difference < 1e-6))
+      throw std::runtime_error(c.name + " disagrees about " + quantity_names[quantity] + " by " +
+                               std::to_string(difference));
+    worst = std::max(worst, difference);
+    offered.push_back(&c);
+  }
+  return offered;
 }
 
 void time_robot(const std::string& name, int rounds, const std::string& only) {
   const Robot robot = load_robot(name);
   const States x(robot.n());
   const std::vector<Contestant> all = all_contestants(robot);
-  std::printf("{\"robot\": \"%s\", \"n\": %d, \"states\": %d, \"rounds\": %d, \"results\": [",
-              name.c_str(), robot.n(), state_count, rounds);
+  std::printf("{\"robot\": \"%s\", \"n\": %d, \"instruction_set\": \"%s\", \"results\": {",
+              name.c_str(), robot.n(), dynamics_core::instruction_set().c_str());
   const char* separator = "\n";
   for (int i = 0; i < quantities; ++i) {
     const auto quantity = static_cast<Quantity>(i);
-    if (!only.empty() && only != quantity_names[i]) continue;
-    std::vector<const Contestant*> offered;
-    std::vector<double> differences;
-    for (const Contestant& c : all) {
-      if (!c.compute[quantity]) continue;
-      const double difference = disagreement(all.front(), c, quantity, x);
-      if (!(difference < 1e-6))
-        throw std::runtime_error(c.name + " disagrees about " + quantity_names[i] + " by " +
-                                 std::to_string(difference));
-      offered.push_back(&c);
-      differences.push_back(difference);
-    }
+    if (!only.empty() && only != quantity_names[quantity]) continue;
+    double difference = 0.0;
+    const auto offered = agreeing(all, quantity, x, difference);
+    std::vector<const Contestant*> one_by_one;
+    for (const Contestant* c : offered)
+      if (c->compute[quantity]) one_by_one.push_back(c);
     const auto through = interleaved(offered, quantity, x, rounds, throughput);
-    const auto late = interleaved(offered, quantity, x, rounds, latency);
-    for (std::size_t k = 0; k < offered.size(); ++k) {
-      std::printf(
-          "%s  {\"quantity\": \"%s\", \"contestant\": \"%s\", \"difference\": %.2g, "
-          "\"minimum_ns\": %.1f, \"median_ns\": %.1f, \"latency_minimum_ns\": %.1f, "
-          "\"latency_median_ns\": %.1f}",
-          separator, quantity_names[i], offered[k]->name.c_str(), differences[k],
-          through[k].minimum(), through[k].median(), late[k].minimum(), late[k].median());
-      separator = ",\n";
-    }
+    const auto late = interleaved(one_by_one, quantity, x, rounds, latency);
+    std::printf("%s  \"%s\": {\"disagreement\": %.2g", separator, quantity_names[quantity],
+                difference);
+    for (std::size_t k = 0; k < offered.size(); ++k)
+      std::printf(",\n    \"%s\": {\"throughput_ns\": %s}", offered[k]->name.c_str(),
+                  minimum_and_median(through[k]).c_str());
+    std::printf(",\n    \"latency_ns\": {");
+    for (std::size_t k = 0; k < one_by_one.size(); ++k)
+      std::printf("%s\"%s\": %s", k == 0 ? "" : ", ", one_by_one[k]->name.c_str(),
+                  minimum_and_median(late[k]).c_str());
+    std::printf("}}");
+    separator = ",\n";
   }
-  std::printf("]}\n");
+  std::printf("}}\n");
 }
 
 void list(const std::string& name) {
@@ -198,12 +225,15 @@ void count(const std::string& name, const std::string& contestant, const std::st
            int calls) {
   const Robot robot = load_robot(name);
   const States x(robot.n());
-  for (const Contestant& c : all_contestants(robot))
-    for (int i = 0; i < quantities; ++i)
-      if (c.compute[i] && c.name == contestant && quantity == quantity_names[i])
-        for (int k = 0; k < calls; ++k)
-          c.compute[i](&x.q[x.at(k % state_count)], &x.v[x.at(k % state_count)],
-                       &x.a[x.at(k % state_count)]);
+  for (const Contestant& c : all_contestants(robot)) {
+    for (int i = 0; i < quantities; ++i) {
+      if (!c.compute[i] || c.name != contestant || quantity != quantity_names[i]) continue;
+      for (int k = 0; k < calls; ++k) {
+        const std::size_t at = x.at(k % state_count);
+        c.compute[i](&x.q[at], &x.v[at], &x.a[at]);
+      }
+    }
+  }
 }
 
 }  // namespace

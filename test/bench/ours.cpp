@@ -3,8 +3,8 @@
 #include <stdexcept>
 
 #include "contestant.hpp"
+#include "dynamics_core/batch_dynamics.hpp"
 #include "dynamics_core/dynamics.hpp"
-#include "dynamics_core/kinematics.hpp"
 
 namespace bench {
 
@@ -14,13 +14,19 @@ using namespace dynamics_core;
 
 struct Here {
   Here(const Robot& from, std::optional<Method> method)
-      : robot(from.model), n(from.n()), tip(from.tip), x(n), M(n, n), J(6, n) {
+      : robot(from.model),
+        n(from.n()),
+        tip(from.tip),
+        x(n),
+        M(n, n),
+        J(6, n),
+        derivatives(n, 3 * n) {
     robot.use(method);
   }
   Dynamics<double> robot;
   int n, tip;
   Eigen::VectorXd x;
-  Eigen::MatrixXd M, J;
+  Eigen::MatrixXd M, J, derivatives;
   [[nodiscard]] Eigen::Map<const Eigen::VectorXd> in(const double* u) const { return {u, n}; }
 };
 
@@ -53,8 +59,23 @@ Contestant contestant(const Robot& robot, std::optional<Method> method) {
     return checked(h->robot.inverse_mass_matrix(h->in(q), h->M), h->M.data());
   };
   c.compute[jacobian] = [h](In q, In, In) {
-    (void)h->robot.kinematics().update(h->in(q));
-    return checked(h->robot.kinematics().jacobian(h->tip, h->J), h->J.data());
+    return checked(h->robot.jacobian(h->in(q), h->tip, h->J), h->J.data());
+  };
+  c.compute[inverse_dynamics_derivatives] = [h](In q, In v, In a) {
+    Eigen::MatrixXd& D = h->derivatives;
+    const int n = h->n;
+    return checked(
+        h->robot.inverse_dynamics_derivatives(h->in(q), h->in(v), h->in(a), D.leftCols(n),
+                                              D.middleCols(n, n), D.rightCols(n)),
+        D.data());
+  };
+  c.compute[forward_dynamics_derivatives] = [h](In q, In v, In tau) {
+    Eigen::MatrixXd& D = h->derivatives;
+    const int n = h->n;
+    return checked(
+        h->robot.forward_dynamics_derivatives(h->in(q), h->in(v), h->in(tau), D.leftCols(n),
+                                              D.middleCols(n, n), D.rightCols(n)),
+        D.data());
   };
   return c;
 }
@@ -62,15 +83,65 @@ Contestant contestant(const Robot& robot, std::optional<Method> method) {
 /// What a method provides; the rest it would take from the defaults.
 std::vector<Quantity> provided(Method method) {
   switch (method) {
-    case Method::newton_euler: return {inverse_dynamics, bias};
+    case Method::newton_euler: return {inverse_dynamics, bias, gravity};
     case Method::denoc: return {inverse_dynamics, mass_matrix};
-    case Method::gibbs_appell: return {inverse_dynamics, bias, mass_matrix, forward_dynamics};
+    case Method::gibbs_appell:
+      return {inverse_dynamics, bias, gravity, mass_matrix, forward_dynamics, inverse_mass_matrix};
     case Method::composite_body: return {mass_matrix};
     case Method::articulated_body: return {forward_dynamics};
     case Method::udut: return {forward_dynamics, inverse_mass_matrix};
     case Method::cholesky: return {forward_dynamics, inverse_mass_matrix};
   }
   return {};
+}
+
+/// Many configurations in one call, as many at a time as a register holds.
+Contestant batch(const Robot& robot) {
+  struct All {
+    explicit All(const Robot& from) : robot(from.model), n(from.n()), tip(from.tip) {}
+    BatchDynamics robot;
+    int n, tip;
+    std::vector<double> out;
+    [[nodiscard]] BatchIn in(const double* x) const { return by_configuration(x, n); }
+    [[nodiscard]] BatchOut results(int states, int size) {
+      out.resize(static_cast<std::size_t>(states) * static_cast<std::size_t>(size));
+      return by_configuration(out.data(), size);
+    }
+  };
+  const auto h = std::make_shared<All>(robot);
+  Contestant c;
+  c.name = "batch";
+  using In = const double*;
+  c.compute_all[inverse_dynamics] = [h](In q, In v, In a, int k) {
+    const BatchOut out = h->results(k, h->n);
+    return checked(
+        h->robot.inverse_dynamics(static_cast<std::size_t>(k), h->in(q), h->in(v), h->in(a), out),
+        out.data);
+  };
+  c.compute_all[bias] = [h](In q, In v, In, int k) {
+    const BatchOut out = h->results(k, h->n);
+    return checked(h->robot.bias(static_cast<std::size_t>(k), h->in(q), h->in(v), out), out.data);
+  };
+  c.compute_all[gravity] = [h](In q, In, In, int k) {
+    const BatchOut out = h->results(k, h->n);
+    return checked(h->robot.gravity(static_cast<std::size_t>(k), h->in(q), out), out.data);
+  };
+  c.compute_all[mass_matrix] = [h](In q, In, In, int k) {
+    const BatchOut out = h->results(k, h->n * h->n);
+    return checked(h->robot.mass_matrix(static_cast<std::size_t>(k), h->in(q), out), out.data);
+  };
+  c.compute_all[forward_dynamics] = [h](In q, In v, In tau, int k) {
+    const BatchOut out = h->results(k, h->n);
+    return checked(
+        h->robot.forward_dynamics(static_cast<std::size_t>(k), h->in(q), h->in(v), h->in(tau), out),
+        out.data);
+  };
+  c.compute_all[inverse_mass_matrix] = [h](In q, In, In, int k) {
+    const BatchOut out = h->results(k, h->n * h->n);
+    return checked(h->robot.inverse_mass_matrix(static_cast<std::size_t>(k), h->in(q), out),
+                   out.data);
+  };
+  return c;
 }
 
 }  // namespace
@@ -86,6 +157,8 @@ std::vector<Contestant> ours(const Robot& robot) {
     for (const Quantity q : provided(method)) c.compute[q] = std::move(whole.compute[q]);
     all.push_back(std::move(c));
   }
+  constexpr int small = 64;  // the results of all states have to find room
+  if (robot.n() <= small) all.push_back(batch(robot));
   return all;
 }
 

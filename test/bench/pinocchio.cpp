@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <memory>
 
+#include <pinocchio/algorithm/aba-derivatives.hpp>
 #include <pinocchio/algorithm/aba.hpp>
 #include <pinocchio/algorithm/crba.hpp>
 #include <pinocchio/algorithm/frames.hpp>
+#include <pinocchio/algorithm/rnea-derivatives.hpp>
 #include <pinocchio/algorithm/rnea.hpp>
 #include <pinocchio/multibody/data.hpp>
 #include <pinocchio/multibody/joint/joint-generic.hpp>
@@ -52,12 +54,17 @@ struct Peer {
         data(model),
         n(robot.n()),
         tip(model.getFrameId("tip")),
-        J(Eigen::MatrixXd::Zero(6, n)) {}
+        J(Eigen::MatrixXd::Zero(6, n)),
+        derivatives(Eigen::MatrixXd::Zero(n, 3 * n)) {}
   pin::Model model;
   pin::Data data;
   int n;
   pin::FrameIndex tip;
   pin::Data::Matrix6x J;
+  Eigen::MatrixXd derivatives;  ///< by q, v, and the third argument
+  [[nodiscard]] Eigen::Map<Eigen::MatrixXd> part(int k) {
+    return {derivatives.data() + k * n * n, n, n};
+  }
   [[nodiscard]] Eigen::Map<const Eigen::VectorXd> in(const double* u) const { return {u, n}; }
 };
 
@@ -103,6 +110,17 @@ std::vector<Contestant> pinocchio_contestants(const Robot& robot) {
   c.compute[jacobian] = [p](In q, In, In) {
     pin::computeFrameJacobian(p->model, p->data, p->in(q), p->tip, pin::LOCAL_WORLD_ALIGNED, p->J);
     return p->J.data();
+  };
+  c.compute[inverse_dynamics_derivatives] = [p](In q, In v, In a) {
+    auto by_q = p->part(0), by_v = p->part(1), by_a = p->part(2);
+    pin::computeRNEADerivatives(p->model, p->data, p->in(q), p->in(v), p->in(a), by_q, by_v, by_a);
+    return p->derivatives.data();
+  };
+  c.compute[forward_dynamics_derivatives] = [p](In q, In v, In tau) {
+    auto by_q = p->part(0), by_v = p->part(1), by_tau = p->part(2);
+    pin::computeABADerivatives(p->model, p->data, p->in(q), p->in(v), p->in(tau), by_q, by_v,
+                               by_tau);
+    return p->derivatives.data();
   };
   Contestant world;
   world.name = "pinocchio, world";

@@ -120,6 +120,10 @@ class MassMatrixFactors {
   /// Pivots are judged as in the O(n) methods.
   [[nodiscard]] StatusOf<S> factorize() noexcept;
   [[nodiscard]] StatusOf<S> factorize_rows() noexcept;
+  /// 1/D_k of the last factors; before it are L_ki of k's ancestors i, the parent's next to it.
+  [[nodiscard]] const S* end_of_row(int k) const noexcept {
+    return row(k) + depth_[static_cast<std::size_t>(k)];
+  }
   /// x ← M⁻¹ x, nv entries, with the last factors.
   void solve(S* x) const noexcept;
   /// M⁻¹, both triangles, with the last factors.
@@ -202,11 +206,11 @@ template <class S>
 void MassMatrixFactors<S>::solve(S* x) const noexcept {
   const int n = tree_->nv();
   for (int k = n - 1; k >= 0; --k) {
-    const S* l = row(k) + depth_[static_cast<std::size_t>(k)];
+    const S* l = end_of_row(k);
     for (int i = parent_[k]; i >= 0; i = parent_[i]) x[i] -= *--l * x[k];
   }
   for (int k = 0; k < n; ++k) {
-    const S* l = row(k) + depth_[static_cast<std::size_t>(k)];
+    const S* l = end_of_row(k);
     S xk = x[k] * *l;
     for (int i = parent_[k]; i >= 0; i = parent_[i]) xk -= *--l * x[i];
     x[k] = xk;
@@ -218,7 +222,7 @@ template <class S>
 template <int count>
 RD_INLINE void MassMatrixFactors<S>::invert_blocks(int k, int j) noexcept {
   Block<S> sum[count] = {};
-  const S* l = row(k) + depth_[static_cast<std::size_t>(k)];
+  const S* l = end_of_row(k);
   for (int i = parent_[k]; i >= 0; i = parent_[i]) {
     --l;
     for (int c = 0; c < count; ++c) {
@@ -240,7 +244,7 @@ RD_INLINE void MassMatrixFactors<S>::invert_row(int k) noexcept {
   for (; j + four <= k; j += four) invert_blocks<4>(k, j);
   for (; j < k; j += block_width<S>) invert_blocks<1>(k, j);
   S* column = inverse_column(k);
-  const S* l = row(k) + depth_[static_cast<std::size_t>(k)];
+  const S* l = end_of_row(k);
   S diagonal = *l;
   for (int i = parent_[k]; i >= 0; i = parent_[i]) diagonal -= *--l * column[i];
   column[k] = diagonal;

@@ -395,16 +395,17 @@ void Derivatives<S>::eliminate_upwards() noexcept {
   using derivatives::subtract;
   const int n = tree_->nv();
   const int* parent = tree_->dof_parents();
-  const MatrixX<S>& L = factors_.matrix();
   for (int k = n - 1; k >= 0; --k) {
     const auto at = static_cast<std::size_t>(k);
+    const S* L = factors_.end_of_row(k);
     const S* from = rows_.data() + 3 * n * k;
     const int begin = 2 * tree_begin_[at];
     const int count = 2 * subtree_end_[at] - begin;
     for (int i = parent[k]; i >= 0; i = parent[i]) {
       S* to = rows_.data() + 3 * n * i;
-      subtract(L(i, k), from + begin, to + begin, count);
-      subtract(L(i, k), from + 2 * n + k, to + 2 * n + k, subtree_end_[at] - k);
+      const S& L_ki = *--L;
+      subtract(L_ki, from + begin, to + begin, count);
+      subtract(L_ki, from + 2 * n + k, to + 2 * n + k, subtree_end_[at] - k);
     }
   }
 }
@@ -415,19 +416,20 @@ void Derivatives<S>::substitute_downwards() noexcept {
   using derivatives::subtract;
   const int n = tree_->nv();
   const int* parent = tree_->dof_parents();
-  const MatrixX<S>& L = factors_.matrix();
   for (int k = 0; k < n; ++k) {
     const auto at = static_cast<std::size_t>(k);
     S* to = rows_.data() + 3 * n * k;
     const int begin = 2 * tree_begin_[at];
     const int end = 2 * tree_end_[at];
-    const S inv_D = L(k, k);
+    const S* L = factors_.end_of_row(k);
+    const S& inv_D = *L;
     for (int c = begin; c < end; ++c) to[c] *= inv_D;
     for (int c = 2 * n + k; c < 2 * n + tree_end_[at]; ++c) to[c] *= inv_D;
     for (int i = parent[k]; i >= 0; i = parent[i]) {
       const S* from = rows_.data() + 3 * n * i;
-      subtract(L(i, k), from + begin, to + begin, end - begin);
-      subtract(L(i, k), from + 2 * n + k, to + 2 * n + k, tree_end_[at] - k);
+      const S& L_ki = *--L;
+      subtract(L_ki, from + begin, to + begin, end - begin);
+      subtract(L_ki, from + 2 * n + k, to + 2 * n + k, tree_end_[at] - k);
     }
   }
 }

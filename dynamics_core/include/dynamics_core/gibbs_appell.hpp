@@ -116,11 +116,10 @@ class GibbsAppell {
   void backward(VectorIn<S> a, VectorOut<S>& tau) noexcept;
   void composites() noexcept;
   template <class Put>
-  void hessian(Put&& put) noexcept;
+  [[nodiscard]] StatusOf<S> hessian(Put&& put) noexcept;
   void scatter(int i, const S* row, MatrixOut<S>& M) const noexcept;
-  void hessian_matrix(MatrixOut<S>& M) noexcept;
+  [[nodiscard]] StatusOf<S> hessian_matrix(MatrixOut<S>& M) noexcept;
   [[nodiscard]] StatusOf<S> factorized_hessian() noexcept;
-  [[nodiscard]] StatusOf<S> worth(const MatrixOut<S>& M) const noexcept;
 
   Tree<S>* tree_;
   unsigned revision_ = 0;
@@ -690,15 +689,18 @@ void GibbsAppell<S>::composites() noexcept {
 
 /// The mass matrix at the configuration that the transforms already have, a body at a time, base to
 /// tips: put(i, row) gets the elements that join body i with those on the path to it, from the first
-/// on, and with itself.
+/// on, and with itself. Whether a row is finite tell its last element and its first: the products
+/// with s, the way from the tree's first origin, are part of all elements but the last.
 template <class S>
 template <class Put>
-RD_INLINE void GibbsAppell<S>::hessian(Put&& put) noexcept {
+RD_INLINE StatusOf<S> GibbsAppell<S>::hessian(Put&& put) noexcept {
   using namespace gibbs_appell;
   composites();
   Link* link = link_.data();
   const Body<S>* body = tree_->bodies();
   S* row = path_row_.data();
+  const S zero(0);
+  S sum(0);
   const int n = tree_->nb();
   for (int i = 0; i < n; ++i) {
     const Body<S>& b = body[i];
@@ -717,8 +719,10 @@ RD_INLINE void GibbsAppell<S>::hessian(Put&& put) noexcept {
     }
     set_axis<S>(b, l.s, axes + l.own_axis);
     row[l.depth] = own_product<S>(b, l.composite) + b.rotor;
+    sum += row[0] * zero + row[l.depth] * zero;
     put(i, row);
   }
+  return finite_status<S>(sum);
 }
 
 /// Puts the row of one body into M.
@@ -743,11 +747,12 @@ RD_INLINE void GibbsAppell<S>::scatter(int i, const S* row, MatrixOut<S>& M) con
 }
 
 template <class S>
-void GibbsAppell<S>::hessian_matrix(MatrixOut<S>& M) noexcept {
+StatusOf<S> GibbsAppell<S>::hessian_matrix(MatrixOut<S>& M) noexcept {
   const bool dense = tree_->dense_mass_matrix() && !tree_->has_mimic();
   if (!dense) set_zero<S>(M);
-  hessian([&](int i, const S* row) { scatter(i, row, M); });
+  const StatusOf<S> status = hessian([&](int i, const S* row) { scatter(i, row, M); });
   if (dense) mirror_upper<S>(M);
+  return tree_->has_mimic() ? merged(status, result_status<S>(M)) : status;
 }
 
 /// The factors of the mass matrix at the configuration that the transforms already have. Where
@@ -756,24 +761,15 @@ template <class S>
 StatusOf<S> GibbsAppell<S>::factorized_hessian() noexcept {
   if (tree_->has_mimic()) {
     MatrixOut<S> M(factors_.matrix());
-    hessian_matrix(M);
-    return factors_.factorize();
+    const StatusOf<S> status = hessian_matrix(M);
+    return failed(status) ? status : merged(status, factors_.factorize());
   }
   const Body<S>* body = tree_->bodies();
-  hessian([&](int i, const S* row) {
+  const StatusOf<S> status = hessian([&](int i, const S* row) {
     S* to = factors_.row(body[i].dof);
     for (int k = 0; k <= link_.data()[i].depth; ++k) to[k] = row[k];
   });
-  return factors_.factorize_rows();
-}
-
-/// What M is worth. The diagonal does not tell all here: products with s, the way from the tree's
-/// first origin, are part of every element that joins a body with those before it. Of a chain those
-/// with the first body tell.
-template <class S>
-StatusOf<S> GibbsAppell<S>::worth(const MatrixOut<S>& M) const noexcept {
-  if (tree_->has_mimic() || !tree_->dense_mass_matrix()) return result_status<S>(M);
-  return merged(diagonal_status<S>(M), result_status<S>(M.leftCols(1)));
+  return failed(status) ? status : merged(status, factors_.factorize_rows());
 }
 
 // --- The functions of the family -----------------------------------------------------------------
@@ -823,14 +819,19 @@ StatusOf<S> GibbsAppell<S>::gravity(VectorIn<S> q, VectorOut<S> tau) noexcept {
     const Body<S>& b = body[i];
     Link& l = link[i];
     l.sdd = b.X.to_child(b.parent < 0 ? tree_->base_acceleration() : link[b.parent].sdd);
-    l.composite.m = l.own.m;
     l.composite.h = l.own.h;
+    if (l.heavy) l.composite.m = l.own.m;
   }
-  tau.setZero();
+  const bool shared = tree_->has_mimic();
+  if (shared) tau.setZero();
   for (int i = n - 1; i >= 0; --i) {
     const Body<S>& b = body[i];
     const EulerInertia& A = link[i].composite;
-    add_effort<S>(b, effort_at_rest<S>(b, A.m, A.h, link[i].sdd), tau);
+    const S effort = effort_at_rest<S>(b, A.m, A.h, link[i].sdd);
+    if (shared)
+      add_effort<S>(b, effort, tau);
+    else
+      tau[b.dof] = effort;
     if (b.parent < 0) continue;
     EulerInertia& parent = link[b.parent].composite;
     parent.h += b.X.to_parent(A.h);
@@ -846,8 +847,7 @@ StatusOf<S> GibbsAppell<S>::mass_matrix(VectorIn<S> q, MatrixOut<S> M) noexcept 
   const StatusOf<S> status = check_and_move<S>(*tree_, q, M);
   if (failed(status)) return status;
   refresh();
-  hessian_matrix(M);
-  return merged(status, worth(M));
+  return merged(status, hessian_matrix(M));
 }
 
 template <class S>

@@ -282,8 +282,13 @@ class FiniteSum {
       for (Eigen::Index k = 0; k < n; ++k) rest_ += x[k] * zero_;
       return;
     }
-    for (Eigen::Index k = 0; k < n - width; k += width) add_block(x + k);
-    add_block(x + n - width);
+    Eigen::Index k = 0;
+    for (; k < n - 2 * width; k += 2 * width) {
+      add_block(x + k, even_);
+      add_block(x + k + width, odd_);
+    }
+    if (k < n - width) add_block(x + k, even_);
+    add_block(x + n - width, odd_);
   }
   /// A vector, a matrix or an expression.
   template <class Values>
@@ -297,22 +302,23 @@ class FiniteSum {
   }
   [[nodiscard]] RD_INLINE S value() const noexcept {
     S lanes[block_width<S>];
-    store<S>(blocks_, lanes);
+    store<S>(Block<S>(even_ + odd_), lanes);
     S sum = rest_;
     for (const S& x : lanes) sum += x;
     return sum;
   }
 
  private:
-  RD_INLINE void add_block(const S* x) noexcept {
+  RD_INLINE void add_block(const S* x, Block<S>& sum) noexcept {
     Block<S> some;
     load<S>(x, some);
-    blocks_ += some * zero_;
+    sum += some * zero_;
   }
 
   S zero_ = S(0);
   S rest_ = S(0);
-  Block<S> blocks_ = Block<S>(Block<S>{} * zero_);
+  Block<S> even_ = Block<S>(Block<S>{} * zero_);  // two, so that a sum need not wait for the last
+  Block<S> odd_ = even_;
 };
 
 /// The same of one vector or matrix.
