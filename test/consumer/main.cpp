@@ -6,6 +6,7 @@
 #include "dynamics_core/dynamics.hpp"
 #include "dynamics_core/load.hpp"
 #include "dynamics_core/simulation/simulated_robot.hpp"
+#include "planar3r_dynamics.hpp"
 
 int main() {
   const auto model = dynamics_core::load_urdf_string(R"(
@@ -35,5 +36,10 @@ int main() {
   const dynamics_core::control::Controller controller(model, {});
   dynamics_core::simulation::SimulatedRobot simulated(model, {});
   const bool starts = simulated.start(q, Eigen::VectorXd::Zero(1)) == dynamics_core::Status::ok;
-  return right && starts && controller.size() == 1 ? 0 : 1;
+  // Nothing pulls at an arm that hangs straight down.
+  const double down[planar3r::nq] = {-std::acos(0.0), 0.0, 0.0};
+  double effort[planar3r::nv];
+  planar3r::gravity(down, effort);
+  const bool hangs = std::abs(effort[0]) < 1e-12;
+  return right && starts && hangs && controller.size() == 1 ? 0 : 1;
 }
