@@ -24,9 +24,6 @@ constexpr std::size_t most_operations_a_function = 2500;
 /// Of one statement.
 constexpr int most_leaves = 8;
 constexpr std::size_t columns = 100;
-/// Angles are padded to a multiple, so that loops over them need no remainder.
-constexpr std::size_t sincos_block = 4;
-
 [[nodiscard]] bool is_c(const Style& style) { return style.language == GeneratedLanguage::c; }
 [[nodiscard]] bool has_lanes(const Style& style) { return style.scalar == GeneratedScalar::lanes; }
 [[nodiscard]] bool is_float(const Style& style) {
@@ -468,16 +465,25 @@ std::string Body::constant_outputs() const {
 
 std::string Body::angles_text() const {
   if (angles_.empty()) return "";
-  const std::size_t block = has_lanes(style_) ? 1 : sincos_block;
-  const std::size_t n = (angles_.size() + block - 1) / block * block;
-  const std::string size = "[" + std::to_string(n) + "]";
-  const std::string type = value_type(style_);
   std::vector<std::string> all;
   for (const std::size_t angle : angles_) all.push_back(as_value(angle, term({angle, false}, 0)));
-  all.resize(n, number(style_, 0.0));
-  return wrapped("const " + type + " angle" + size + " = {" + text::joined(all) + "};", 2) +
-         wrapped(type + " sine" + size + ", cosine" + size + ";", 2) +
-         "  sines_and_cosines(angle, sine, cosine, " + std::to_string(n) + ");\n";
+  std::string type = "lanes";
+  std::size_t n = all.size();
+  if (!has_lanes(style_)) {
+    type = "four";
+    std::vector<std::string> blocks;
+    all.resize((all.size() + 3) / 4 * 4, number(style_, 0.0));
+    for (auto i = all.begin(); i != all.end(); i += 4)
+      blocks.push_back("{" + text::joined(std::vector<std::string>(i, i + 4)) + "}");
+    all = std::move(blocks);
+    n = all.size();
+  }
+  const std::string size = std::to_string(n);
+  const std::string sines = has_lanes(style_) ? size : std::to_string(4 * n);
+  return wrapped("const " + type + " angle[" + size + "] = {" + text::joined(all) + "};", 2) +
+         wrapped(std::string(value_type(style_)) + " sine[" + sines + "], cosine[" + sines + "];",
+                 2) +
+         "  sines_and_cosines(angle, sine, cosine, " + size + ");\n";
 }
 
 /// The arrays that a part reads and writes, as its parameters have them.
@@ -622,12 +628,11 @@ std::string Body::text() const {
                  ". Do not edit: generate it anew.");
 }
 
-/// Taylor's series on |r| <= pi/4 after a reduction by pi/2 in three parts, without a branch.
-/// `VALUE` is the type of one angle or of several, `BITS` its bits; as in scalar.hpp.
-const char* const polynomial_text = R"(    const VALUE t = x[i] * 0.6366197723675814 + round;
+/// Sines and cosines of several angles at once, without a branch. VALUE is their type, BITS its bits.
+const char* const polynomial_text = R"(    const VALUE t = ANGLE * 0.6366197723675814 + round;
     const VALUE k = t - round;
-    const VALUE r = ((x[i] - k * 1.5707963267341256) - k * 6.077100506303966e-11) -
-                    k * 2.0222662487959506e-21;
+    // pi/2 in two parts. The first leaves its low bits free, so that k times it is exact.
+    const VALUE r = (ANGLE - k * 1.5707963267341256) - k * 6.077100506506192e-11;
     const VALUE z = r * r;
     const VALUE zz = z * z;
     const VALUE z4 = zz * zz;
@@ -641,36 +646,42 @@ const char* const polynomial_text = R"(    const VALUE t = x[i] * 0.636619772367
                                  zz * (z * 4.779477332387385e-14 - 1.1470745597729725e-11));
     const VALUE sin_r = r + r * (z * odd_sum);
     const VALUE cos_r = z * even_sum + 1.0;
+    const BITS quadrant = (BITS)t;
+    const BITS swap = ((BITS)sin_r ^ (BITS)cos_r) & -(quadrant & 1);
+    SINE = (VALUE)((BITS)sin_r ^ swap ^ ((quadrant & 2) << 62));
+    COSINE = (VALUE)((BITS)cos_r ^ swap ^ (((quadrant + 1) & 2) << 62));
+    beyond |= ((BITS)ANGLE & 0x7fffffffffffffff) > limit;
 )";
 
 const char* const scalar_sincos_head = R"(
-// Sines and cosines without a branch, so that the loop takes vector instructions: Taylor's series
-// on |r| <= pi/4. Within 1e-15 up to |x| = 1e5; beyond that the library takes over.
-static void sines_and_cosines(const double* x, double* s, double* c, int n) {
-  const double round = 6755399441055744.0;  // 1.5 * 2^52: adding it rounds to a whole number
-  const double limit = 1e5;
-  std::int64_t limit_bits = 0;
-  std::int64_t beyond = 0;  // negative once an angle is above the limit
-  std::memcpy(&limit_bits, &limit, sizeof limit);
+#if defined(__GNUC__)
+typedef double four __attribute__((vector_size(32)));
+typedef long long four_bits __attribute__((vector_size(32)));
+#else
+struct four {
+  double at[4];
+  double operator[](int i) const { return at[i]; }
+};
+#endif
+
+// Sines and cosines of n times four angles without a branch: Taylor's series on |r| <= pi/4. Within
+// 1e-15 up to |x| = 1e5. Beyond that, and where the compiler has no vectors, by the library.
+static void sines_and_cosines(const four* x, double* s, double* c, int n) {
+#if defined(__GNUC__)
+  const double round = 6755399441055744.0;     // 1.5 * 2^52: adding it rounds to a whole number
+  const long long limit = 0x40f86a0000000000;  // the bits of 1e5
+  four_bits beyond = {0};
   for (int i = 0; i < n; ++i) {
+    four sine, cosine;
 )";
-const char* const scalar_sincos_tail = R"(    std::int64_t quadrant, sin_bits, cos_bits, size_bits;
-    std::memcpy(&quadrant, &t, sizeof t);
-    std::memcpy(&sin_bits, &sin_r, sizeof sin_r);
-    std::memcpy(&cos_bits, &cos_r, sizeof cos_r);
-    std::memcpy(&size_bits, &x[i], sizeof size_bits);
-    const std::int64_t swap = (sin_bits ^ cos_bits) & -(quadrant & 1);
-    sin_bits ^= swap ^ ((quadrant & 2) << 62);
-    cos_bits ^= swap ^ (((quadrant + 1) & 2) << 62);
-    std::memcpy(s + i, &sin_bits, sizeof sin_bits);
-    std::memcpy(c + i, &cos_bits, sizeof cos_bits);
-    beyond |= limit_bits - (size_bits & 0x7fffffffffffffff);
+const char* const scalar_sincos_tail = R"(    std::memcpy(s + 4 * i, &sine, sizeof sine);
+    std::memcpy(c + 4 * i, &cosine, sizeof cosine);
   }
-  if (beyond < 0) {
-    for (int i = 0; i < n; ++i) {
-      s[i] = std::sin(x[i]);
-      c[i] = std::cos(x[i]);
-    }
+  if ((beyond[0] | beyond[1] | beyond[2] | beyond[3]) == 0) return;
+#endif
+  for (int i = 0; i < 4 * n; ++i) {
+    s[i] = std::sin(x[i / 4][i % 4]);
+    c[i] = std::cos(x[i / 4][i % 4]);
   }
 }
 )";
@@ -707,12 +718,7 @@ static void sines_and_cosines(const lanes* x, lanes* s, lanes* c, int n) {
   bits beyond = {0};
   for (int i = 0; i < n; ++i) {
 )";
-const char* const lanes_sincos_tail = R"(    const bits quadrant = (bits)t;
-    const bits swap = ((bits)sin_r ^ (bits)cos_r) & -(quadrant & 1);
-    s[i] = (lanes)((bits)sin_r ^ swap ^ ((quadrant & 2) << 62));
-    c[i] = (lanes)((bits)cos_r ^ swap ^ (((quadrant + 1) & 2) << 62));
-    beyond |= ((bits)x[i] & 0x7fffffffffffffff) > limit;
-  }
+const char* const lanes_sincos_tail = R"(  }
   for (int lane = 0; lane < LANES; ++lane) {
     if (!beyond[lane]) continue;
     for (int i = 0; i < n; ++i) {
@@ -742,6 +748,15 @@ static void give_rest(int n, SIZE k, SIZE count, const double* from, double* to)
   return text;
 }
 
+using Words = std::vector<std::pair<const char*, const char*>>;
+const Words sincos_of_numbers = {{"VALUE", "four"},
+                                 {"BITS", "four_bits"},
+                                 {"ANGLE", "x[i]"},
+                                 {"COSINE", "cosine"},
+                                 {"SINE", "sine"}};
+const Words sincos_in_lanes = {
+    {"VALUE", "lanes"}, {"BITS", "bits"}, {"ANGLE", "x[i]"}, {"COSINE", "c[i]"}, {"SINE", "s[i]"}};
+
 /// What the functions of a source are made of.
 [[nodiscard]] std::string tools_text(const Style& style, const std::vector<Recording>& functions) {
   std::string out;
@@ -770,7 +785,10 @@ static void give_rest(int n, SIZE k, SIZE count, const double* from, double* to)
   if (has_own_sincos(style) && uses(functions, Op::sine) + uses(functions, Op::cosine) > 0) {
     const std::string head = lanes ? lanes_sincos_head : scalar_sincos_head;
     const std::string tail = lanes ? lanes_sincos_tail : scalar_sincos_tail;
-    out += head + replaced(polynomial_text, "VALUE", lanes ? "lanes" : "double") + tail;
+    std::string polynomial = polynomial_text;
+    for (const auto& [from, to] : lanes ? sincos_in_lanes : sincos_of_numbers)
+      polynomial = replaced(polynomial, from, to);
+    out += head + polynomial + tail;
   }
   if (lanes) out += replaced(lanes_rest_text, "SIZE", is_c(style) ? "size_t" : "std::size_t");
   return out;
@@ -840,7 +858,7 @@ std::string source_text(const Style& style, const std::vector<Recording>& functi
   if (c) {
     out += "#include <math.h>\n";
   } else {
-    out += "#include <cmath>\n#include <cstdint>\n#include <cstring>\n";
+    out += "#include <cmath>\n#include <cstring>\n";
   }
   std::string bodies;
   bool split = false;

@@ -293,13 +293,11 @@ class Rewriter {
 
 // --- Order ---------------------------------------------------------------------------------------
 
-/// Depth first from the outputs, so that a result is computed shortly before it is used, and of the
-/// operands first the one that needs more room on the way. Leaves out what no output needs.
+/// Depth first from the outputs, so that a result is computed shortly before it is used. Leaves out
+/// what no output needs.
 class Order {
  public:
-  explicit Order(const OperationGraph& from) : from_(from), place_(from.nodes().size(), none) {
-    estimate_room();
-  }
+  explicit Order(const OperationGraph& from) : from_(from), place_(from.nodes().size(), none) {}
 
   [[nodiscard]] OperationGraph graph() && {
     std::vector<std::size_t> inputs;
@@ -315,18 +313,6 @@ class Order {
  private:
   static constexpr std::size_t none = static_cast<std::size_t>(-1);
 
-  /// Sethi and Ullman's numbers, as if the graph were a tree.
-  void estimate_room() {
-    room_.resize(from_.nodes().size(), 0);
-    for (std::size_t i = 0; i < room_.size(); ++i) {
-      std::vector<int> rooms;
-      for_operands(from_.nodes()[i], [&](Operand x) { rooms.push_back(room_[x.node]); });
-      std::sort(rooms.rbegin(), rooms.rend());
-      for (std::size_t k = 0; k < rooms.size(); ++k)
-        room_[i] = std::max(room_[i], rooms[k] + static_cast<int>(k));
-      room_[i] = std::max(room_[i], 1);
-    }
-  }
   void put(std::size_t i) {
     place_[i] = nodes_.size();
     nodes_.push_back(from_.nodes()[i]);
@@ -354,9 +340,9 @@ class Order {
         relink(nodes_.back());
         continue;
       }
-      std::stable_sort(missing.begin(), missing.end(),
-                       [&](std::size_t a, std::size_t b) { return room_[a] < room_[b]; });
-      open.insert(open.end(), missing.begin(), missing.end());  // the last is visited first
+      // What was recorded later is visited first: it holds what is nearest to the result.
+      std::sort(missing.begin(), missing.end());
+      open.insert(open.end(), missing.begin(), missing.end());
     }
   }
   void relink(Node& node) const {
@@ -367,7 +353,6 @@ class Order {
   }
 
   const OperationGraph& from_;
-  std::vector<int> room_;
   std::vector<std::size_t> place_;  ///< by old node: the new one
   std::vector<Node> nodes_;
 };

@@ -10,6 +10,7 @@
 #include "dynamics_core/loops.hpp"
 #include "dynamics_core/simulation/simulated_robot.hpp"
 #include "dynamics_core/trajectory.hpp"
+#include "planar3r_dynamics.hpp"
 
 namespace {
 
@@ -77,7 +78,12 @@ int main() {
   const control::Controller controller(model, {});
   simulation::SimulatedRobot simulated(model, {});
   const bool starts = simulated.start(q, Eigen::VectorXd::Zero(1)) == Status::ok;
-  return status == Status::ok && is_right(tau[0]) && hands_over(model) && starts &&
+  // Nothing pulls at an arm that hangs straight down.
+  const double down[planar3r::nq] = {-std::acos(0.0), 0.0, 0.0};
+  double effort[planar3r::nv];
+  planar3r::gravity(down, effort);
+  const bool hangs = std::abs(effort[0]) < 1e-12;
+  return status == Status::ok && is_right(tau[0]) && hands_over(model) && starts && hangs &&
                  controller.size() == 1
              ? 0
              : 1;

@@ -163,7 +163,7 @@ template <class Number>
 void expect_near(const std::vector<double>& actual, const std::vector<double>& expected,
                  double tolerance) {
   ASSERT_EQ(actual.size(), expected.size());
-  double scale = 1e-6;
+  double scale = 1e-3;  // what is smaller throughout may be round-off
   for (const double x : expected) scale = std::max(scale, std::abs(x));
   for (std::size_t i = 0; i < expected.size(); ++i)
     EXPECT_NEAR(actual[i], expected[i], tolerance * scale) << "element " << i;
