@@ -18,6 +18,9 @@ namespace {
 template <class L>
 struct LaneAccess {
   static constexpr int width = L::count;
+  /// For M the family of composite bodies: with AVX2 it takes 50 ns on a UR5 and 930 on the humanoid,
+  /// that of Gibbs–Appell, the fastest in double, 73 and 1270.
+  static constexpr std::optional<Method> best = Method::composite_body;
   [[nodiscard]] RD_INLINE static L load(const double* from) noexcept { return L::load(from); }
   [[nodiscard]] RD_INLINE static L gather(const double* const* from, std::ptrdiff_t at) noexcept {
     return L::gather(from, at);
@@ -31,6 +34,7 @@ struct LaneAccess {
 template <>
 struct LaneAccess<double> {
   static constexpr int width = 1;
+  static constexpr std::optional<Method> best = std::nullopt;
   [[nodiscard]] static double load(const double* from) noexcept { return *from; }
   [[nodiscard]] static double gather(const double* const* from, std::ptrdiff_t at) noexcept {
     return from[0][at];
@@ -56,7 +60,9 @@ class BlockKernel final : public BatchKernel {
         u_(VectorX<L>::Zero(model.nv)),
         vector_(VectorX<L>::Zero(model.nv)),
         square_(MatrixX<L>::Zero(model.nv, model.nv)),
-        jacobian_(MatrixX<L>::Zero(6, model.nv)) {}
+        jacobian_(MatrixX<L>::Zero(6, model.nv)) {
+    robot_.use(Access::best);
+  }
 
   [[nodiscard]] int width() const noexcept override { return Access::width; }
 
@@ -71,7 +77,9 @@ class BlockKernel final : public BatchKernel {
     return outcome;
   }
 
-  void use(std::optional<Method> method) noexcept override { robot_.use(method); }
+  void use(std::optional<Method> method) noexcept override {
+    robot_.use(method ? method : Access::best);
+  }
   [[nodiscard]] Status set_gravity(const Vec3<double>& g) noexcept override {
     return Access::status(robot_.set_gravity(in_all_lanes<L>(g)), 0);
   }
