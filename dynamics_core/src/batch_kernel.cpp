@@ -18,6 +18,9 @@ namespace {
 template <class L>
 struct LaneAccess {
   static constexpr int width = L::count;
+  /// For M the family of composite bodies: with AVX2 it takes 50 ns on a UR5 and 930 on the humanoid,
+  /// that of Gibbs–Appell, the fastest in double, 73 and 1270.
+  static constexpr std::optional<Method> best = Method::composite_body;
   [[nodiscard]] RD_INLINE static L load(const double* from) noexcept { return L::load(from); }
   [[nodiscard]] RD_INLINE static L gather(const double* const* from, std::ptrdiff_t at) noexcept {
     return L::gather(from, at);
@@ -31,6 +34,7 @@ struct LaneAccess {
 template <>
 struct LaneAccess<double> {
   static constexpr int width = 1;
+  static constexpr std::optional<Method> best = std::nullopt;
   [[nodiscard]] static double load(const double* from) noexcept { return *from; }
   [[nodiscard]] static double gather(const double* const* from, std::ptrdiff_t at) noexcept {
     return from[0][at];
@@ -56,7 +60,9 @@ class BlockKernel final : public BatchKernel {
         u_(VectorX<L>::Zero(model.nv)),
         vector_(VectorX<L>::Zero(model.nv)),
         square_(MatrixX<L>::Zero(model.nv, model.nv)),
-        jacobian_(MatrixX<L>::Zero(6, model.nv)) {}
+        jacobian_(MatrixX<L>::Zero(6, model.nv)) {
+    robot_.use(Access::best);
+  }
 
   [[nodiscard]] int width() const noexcept override { return Access::width; }
 
@@ -71,7 +77,9 @@ class BlockKernel final : public BatchKernel {
     return outcome;
   }
 
-  void use(std::optional<Method> method) noexcept override { robot_.use(method); }
+  void use(std::optional<Method> method) noexcept override {
+    robot_.use(method ? method : Access::best);
+  }
   [[nodiscard]] Status set_gravity(const Vec3<double>& g) noexcept override {
     return Access::status(robot_.set_gravity(in_all_lanes<L>(g)), 0);
   }
@@ -100,40 +108,62 @@ class BlockKernel final : public BatchKernel {
     std::size_t count;
   };
 
-  /// x has as many elements as the view.
+  /// Are the lanes of a full block neighbours in memory?
+  template <class T>
+  [[nodiscard]] static bool in_one_piece(const BatchView<T>& view, const Block& block) noexcept {
+    return block.count == width_ && view.between_configurations == 1;
+  }
+  template <class T>
+  [[nodiscard]] static T* first_of(const BatchView<T>& view, const Block& block) noexcept {
+    return view.data + static_cast<std::ptrdiff_t>(block.first) * view.between_configurations;
+  }
+
   static void read(const BatchIn& from, const Block& block, VectorX<L>& x) noexcept {
-    const double* data =
-        from.data + static_cast<std::ptrdiff_t>(block.first) * from.between_configurations;
-    if (block.count == width_ && from.between_configurations == 1) {
-      for (int e = 0; e < from.size; ++e) x[e] = Access::load(data + e * from.between_elements);
+    L* out = x.data();
+    const L* const end = out + x.size();
+    const double* data = first_of(from, block);
+    const std::ptrdiff_t step = from.between_elements;
+    if (in_one_piece(from, block)) {
+      for (; out != end; ++out, data += step) *out = Access::load(data);
       return;
     }
     std::array<const double*, width_> lane;
     for (std::size_t k = 0; k < width_; ++k)
       lane[k] = data + static_cast<std::ptrdiff_t>(std::min(k, block.count - 1)) *
                            from.between_configurations;
-    for (int e = 0; e < from.size; ++e)
-      x[e] = Access::gather(lane.data(), e * from.between_elements);
+    for (std::ptrdiff_t at = 0; out != end; ++out, at += step)
+      *out = Access::gather(lane.data(), at);
   }
 
-  static void write(const BatchOut& to, const Block& block, std::ptrdiff_t element,
-                    const L& x) noexcept {
-    double* out = to.data + element * to.between_elements +
-                  static_cast<std::ptrdiff_t>(block.first) * to.between_configurations;
-    if (block.count == width_ && to.between_configurations == 1) {
-      Access::store(x, out);
-      return;
-    }
-    std::array<double, width_> lane;
-    Access::store(x, lane.data());
-    for (std::size_t k = 0; k < block.count; ++k, out += to.between_configurations) *out = lane[k];
-  }
   /// By rows.
   template <class Values>
   static void write(const BatchOut& to, const Block& block, const Values& x) noexcept {
-    std::ptrdiff_t element = 0;
-    for (Eigen::Index i = 0; i < x.rows(); ++i)
-      for (Eigen::Index j = 0; j < x.cols(); ++j) write(to, block, element++, x.coeff(i, j));
+    double* out = first_of(to, block);
+    const std::ptrdiff_t step = to.between_elements;
+    if (in_one_piece(to, block)) {
+      for_each_by_rows(x, [&](const L& element) {
+        Access::store(element, out);
+        out += step;
+      });
+      return;
+    }
+    const std::ptrdiff_t next = to.between_configurations;
+    const std::size_t count = block.count;
+    for_each_by_rows(x, [&](const L& element) {
+      std::array<double, width_> lane;
+      Access::store(element, lane.data());
+      for (std::size_t k = 0; k < count; ++k) out[static_cast<std::ptrdiff_t>(k) * next] = lane[k];
+      out += step;
+    });
+  }
+  template <class Values, class Function>
+  static void for_each_by_rows(const Values& x, Function f) noexcept {
+    const Eigen::Index rows = x.rows();
+    const Eigen::Index columns = x.cols();
+    for (Eigen::Index i = 0; i < rows; ++i) {
+      const L* element = x.data() + i;
+      for (Eigen::Index j = 0; j < columns; ++j, element += rows) f(*element);
+    }
   }
 
   static void write_statuses(const BatchTask& task, const Block& block, const StatusOf<L>& status,
