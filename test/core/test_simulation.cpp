@@ -13,7 +13,7 @@ namespace {
 
 using namespace dynamics_core;
 using Eigen::Vector3d;
-using Eigen::VectorXd;
+using VectorXd = VectorX<double>;
 using simulation::Integrator;
 using simulation::NoEffort;
 using simulation::Options;
@@ -489,8 +489,8 @@ TEST_P(FixedSteps, WorkInSinglePrecision) {
   Dynamics<float> dynamics(model);
   simulation::FixedStep<float> stepper(dynamics);
   Plant plant(dynamics, NoEffort{});
-  Eigen::VectorXf q = Eigen::VectorXf::Constant(1, 0.01F);
-  Eigen::VectorXf v = Eigen::VectorXf::Zero(1);
+  VectorX<float> q = VectorX<float>::Constant(1, 0.01F);
+  VectorX<float> v = VectorX<float>::Zero(1);
   for (int i = 0; i < 1000; ++i)
     ASSERT_EQ(step(GetParam(), stepper, plant, 1e-3F * static_cast<float>(i), 1e-3F, q, v),
               Status::ok);

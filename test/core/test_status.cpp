@@ -20,7 +20,7 @@ class EveryKind : public ::testing::TestWithParam<support::Kind> {};
 INSTANTIATE_TEST_SUITE_P(StatusOk, EveryKind, ::testing::ValuesIn(support::kinds()),
                          [](const auto& kind) { return std::string(kind.param.name); });
 
-void scale_quaternions(const Model& model, double factor, Eigen::VectorXd& q) {
+void scale_quaternions(const Model& model, double factor, VectorX<double>& q) {
   for (const JointInfo& joint : model.joints)
     if (joint.type == JointType::floating) q.segment(joint.q + 3, 4) *= factor;
 }
@@ -44,7 +44,7 @@ TEST_P(EveryKind, IsNeverSaidOfWhatIsNotFinite) {
     for (const double size : {1e50, 1e100, 1e154, 1e155, 1e200, 1e300, largest}) {
       for (int which = 0; which < 6; ++which) {
         State<double> state = usual;
-        Eigen::VectorXd& x = which % 3 == 0 ? state.q : which % 3 == 1 ? state.v : state.u;
+        VectorX<double>& x = which % 3 == 0 ? state.q : which % 3 == 1 ? state.v : state.u;
         if (which < 3)
           x *= size / x.cwiseAbs().maxCoeff();
         else

@@ -66,14 +66,14 @@ using BlockVector = std::vector<S, BlockAllocator<S>>;
 
 /// B is a block or an S.
 template <class S, class B>
-RD_INLINE void load(const S* from, B& to) noexcept {
+RD_INLINE void load_block(const S* from, B& to) noexcept {
   if constexpr (std::is_same_v<S, B>)
     to = *from;
   else
     std::memcpy(&to, from, sizeof to);
 }
 template <class S, class B>
-RD_INLINE void store(const B& from, S* to) noexcept {
+RD_INLINE void store_block(const B& from, S* to) noexcept {
   if constexpr (std::is_same_v<S, B>)
     *to = from;
   else
@@ -86,10 +86,10 @@ template <class S>
 RD_INLINE void subtract_multiple(const S& x, const S* row, int n, S* y) noexcept {
   for (int k = 0; k < n; k += block_width<S>) {
     Block<S> from, to;
-    load<S>(row + k, from);
-    load<S>(y + k, to);
+    load_block<S>(row + k, from);
+    load_block<S>(y + k, to);
     to -= x * from;
-    store<S>(to, y + k);
+    store_block<S>(to, y + k);
   }
 }
 

@@ -227,11 +227,12 @@ RD_INLINE void MassMatrixFactors<S>::invert_blocks(int k, int j) noexcept {
     --l;
     for (int c = 0; c < count; ++c) {
       Block<S> z;
-      load<S>(inverse_column(i) + j + c * block_width<S>, z);
+      load_block<S>(inverse_column(i) + j + c * block_width<S>, z);
       sum[c] -= *l * z;
     }
   }
-  for (int c = 0; c < count; ++c) store<S>(sum[c], inverse_column(k) + j + c * block_width<S>);
+  for (int c = 0; c < count; ++c)
+    store_block<S>(sum[c], inverse_column(k) + j + c * block_width<S>);
 }
 
 /// Z = M⁻¹ from L Z = D⁻¹ L⁻ᵀ, whose right side has nothing below the diagonal: the part of row k

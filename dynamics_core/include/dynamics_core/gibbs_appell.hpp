@@ -392,12 +392,12 @@ struct Axes {
   Block<S> w[3], s[3];
 
   RD_INLINE void load_from(const S* from) noexcept {
-    for (int r = 0; r < 3; ++r) load<S>(from + r * block_width<S>, w[r]);
-    for (int r = 0; r < 3; ++r) load<S>(from + (3 + r) * block_width<S>, s[r]);
+    for (int r = 0; r < 3; ++r) load_block<S>(from + r * block_width<S>, w[r]);
+    for (int r = 0; r < 3; ++r) load_block<S>(from + (3 + r) * block_width<S>, s[r]);
   }
   RD_INLINE void store_to(S* to) const noexcept {
-    for (int r = 0; r < 3; ++r) store<S>(w[r], to + r * block_width<S>);
-    for (int r = 0; r < 3; ++r) store<S>(s[r], to + (3 + r) * block_width<S>);
+    for (int r = 0; r < 3; ++r) store_block<S>(w[r], to + r * block_width<S>);
+    for (int r = 0; r < 3; ++r) store_block<S>(s[r], to + (3 + r) * block_width<S>);
   }
 };
 
@@ -470,7 +470,7 @@ RD_INLINE void multiply(const PathForce<S>& F, const Axes<S>& axes, S* row) noex
   Block<S> d =
       F.nx * axes.w[0] + F.ny * axes.w[1] + F.nz * axes.w[2] + F.fx * axes.s[0] + F.fy * axes.s[1];
   if (F.along_z) d += F.fz * axes.s[2];
-  store<S>(d, row);
+  store_block<S>(d, row);
 }
 
 /// The axes of all joints on the path, ∂ω̇/∂q̈ and the acceleration ∂s̈/∂q̈ of one and the same point,

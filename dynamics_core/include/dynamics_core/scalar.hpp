@@ -302,7 +302,7 @@ class FiniteSum {
   }
   [[nodiscard]] RD_INLINE S value() const noexcept {
     S lanes[block_width<S>];
-    store<S>(Block<S>(even_ + odd_), lanes);
+    store_block<S>(Block<S>(even_ + odd_), lanes);
     S sum = rest_;
     for (const S& x : lanes) sum += x;
     return sum;
@@ -311,7 +311,7 @@ class FiniteSum {
  private:
   RD_INLINE void add_block(const S* x, Block<S>& sum) noexcept {
     Block<S> some;
-    load<S>(x, some);
+    load_block<S>(x, some);
     sum += some * zero_;
   }
 

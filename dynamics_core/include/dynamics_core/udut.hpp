@@ -134,10 +134,10 @@ template <class S>
 template <class S, class B>
 RD_INLINE void dot(const S* x, const S* y, int row_length, B& sum) noexcept {
   B part;
-  load<S>(y, part);
+  load_block<S>(y, part);
   sum = x[0] * part;
   for (int k = 1; k < 6; ++k) {
-    load<S>(y + k * row_length, part);
+    load_block<S>(y + k * row_length, part);
     sum += x[k] * part;
   }
 }
@@ -253,7 +253,7 @@ RD_INLINE void Udut<S>::join_cousins(int i, int j, int first, S* column) noexcep
   for (int k = first; k < r.end; k += block_width<S>) {
     Block<S> sum;
     udut::dot<S>(a, eta + k, row_length_, sum);
-    store<S>(sum, row + k);
+    store_block<S>(sum, row + k);
   }
   std::copy(row + first, row + r.end, column + first);
 }
@@ -266,12 +266,12 @@ RD_INLINE void Udut<S>::join_below(const Response& r, int k) noexcept {
   B x, tau;
   udut::dot<S>(r.rho, eta, row_length_, x);
   udut::dot<S>(r.h, eta, row_length_, tau);
-  store<S>(B(-x), row_.data() + k);
+  store_block<S>(B(-x), row_.data() + k);
   for (int m = 0; m < 6; ++m) {
     B e;
-    load<S>(eta + m * row_length_, e);
+    load_block<S>(eta + m * row_length_, e);
     e -= r.psi[m] * tau;
-    store<S>(e, eta + m * row_length_);
+    store_block<S>(e, eta + m * row_length_);
   }
 }
 
