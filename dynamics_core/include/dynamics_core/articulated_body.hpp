@@ -56,7 +56,7 @@ void ArticulatedBody<S>::start(VectorIn<S> v) noexcept {
     l.V = newton_euler::velocity<S>(b, b.parent < 0 ? nullptr : &link[b.parent].V, v);
     l.c = velocity_product<S>(b, l.V, rate<S>(b, v));
     l.p = newton_euler::velocity_force<S>(b.inertia, l.V);
-    l.IA = ArticulatedInertia<S>::from(b.inertia);
+    l.IA = b.inertia;
   }
   if (const Force<S>* external = tree_->external_forces(); external != nullptr)
     for (int i = 0; i < n; ++i) link[i].p -= external[i];

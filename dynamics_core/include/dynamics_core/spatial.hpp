@@ -221,11 +221,20 @@ struct ArticulatedInertia {
   Mat3<S> H;
   Symmetric3<S> M;
 
-  [[nodiscard]] RD_INLINE static ArticulatedInertia from(const RigidInertia<S>& A) noexcept {
+  /// In place and element by element: copied as a whole it goes through memory twice.
+  RD_INLINE ArticulatedInertia& operator=(const RigidInertia<S>& A) noexcept {
     const S o(0);
-    Mat3<S> H;
-    H << o, -A.h[2], A.h[1], A.h[2], o, -A.h[0], -A.h[1], A.h[0], o;
-    return {A.I, H, {A.m, o, o, A.m, o, A.m}};
+    I = A.I;
+    H(0, 0) = H(1, 1) = H(2, 2) = o;
+    H(0, 1) = -A.h[2];
+    H(0, 2) = A.h[1];
+    H(1, 0) = A.h[2];
+    H(1, 2) = -A.h[0];
+    H(2, 0) = -A.h[1];
+    H(2, 1) = A.h[0];
+    M.xx = M.yy = M.zz = A.m;
+    M.xy = M.xz = M.yz = o;
+    return *this;
   }
   RD_INLINE ArticulatedInertia& operator+=(const ArticulatedInertia& o) noexcept {
     I += o.I;

@@ -154,7 +154,7 @@ StatusOf<S> Udut<S>::reduce() noexcept {
   for (int i = 0; i < n; ++i) {
     const Body<S>& b = body[i];
     link[i].X = b.X;
-    link[i].M = ArticulatedInertia<S>::from(b.inertia);
+    link[i].M = b.inertia;
   }
   for (int i = n - 1; i >= 0; --i) {
     const Body<S>& b = body[i];
