@@ -107,8 +107,10 @@ TEST(Simplification, KeepsTheSignsOfAngles) {
   return Counted::graph(std::vector<Counted>(all.end() - 10, all.end()));
 }
 
+/// A division takes as long as several products; where several are divided by the same, they become
+/// products.
 [[nodiscard]] int total(const OperationCount& c) {
-  return c.multiplications + c.additions + c.divisions + c.square_roots + c.sincos;
+  return c.multiplications + c.additions + 4 * c.divisions + c.square_roots + c.sincos;
 }
 
 [[nodiscard]] std::vector<bool> needed_nodes(const OperationGraph& graph) {
