@@ -321,10 +321,6 @@ class Rewriter {
   return {std::move(nodes), std::move(inputs), std::move(outputs)};
 }
 
-[[nodiscard]] int total(const OperationCount& c) {
-  return c.multiplications + c.additions + c.divisions + c.square_roots + c.sincos;
-}
-
 }  // namespace
 
 OperationGraph simplified(const OperationGraph& graph) {
@@ -334,9 +330,13 @@ OperationGraph simplified(const OperationGraph& graph) {
   OperationGraph best = rewritten(graph);  // also brings signs to where they are expected
   for (;;) {
     OperationGraph next = rewritten(best);
-    if (total(count(next)) >= total(count(best))) return best;
+    if (cost(count(next)) >= cost(count(best))) return best;
     best = std::move(next);
   }
+}
+
+double cost(const OperationCount& c) noexcept {
+  return c.multiplications + c.additions + 5.0 * (c.divisions + c.square_roots) + 20.0 * c.sincos;
 }
 
 OperationCount count(const OperationGraph& graph) {

@@ -23,4 +23,7 @@ namespace dynamics_core {
 /// The operations in a graph. Changes of sign are not counted, nor what has constants alone.
 [[nodiscard]] OperationCount count(const OperationGraph& graph);
 
+/// About the time that operations take, in that of a multiplication.
+[[nodiscard]] double cost(const OperationCount& operations) noexcept;
+
 }  // namespace dynamics_core
