@@ -296,8 +296,8 @@ class Values {
     return 2.0 * seed_ - 1.0;
   }
   [[nodiscard]] std::vector<double> next(int size, double scale) {
-    std::vector<double> out;
-    for (int i = 0; i < size; ++i) out.push_back(scale * next());
+    std::vector<double> out(static_cast<std::size_t>(size));
+    for (double& x : out) x = scale * next();
     return out;
   }
   /// Of a payload that a body can be.
