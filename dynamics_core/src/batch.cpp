@@ -288,7 +288,7 @@ int Batch::find_link(const std::string& name) const {
 BatchAnswer Batch::mass_matrix(const BatchQuery& query) const {
   Job job(*this, query);
   return job.run(job.n(), job.n(), elements(job.joints.v, job.joints.v, model_.nv),
-                 model_.nv * model_.nv, [&](const States& s, BatchOut M, Status* statuses) {
+                 model_.nv * model_.nv, [&](const States& s, const BatchOut& M, Status* statuses) {
                    (void)job.robot().mass_matrix(s.count, s.q, M, statuses);
                  });
 }
@@ -296,7 +296,7 @@ BatchAnswer Batch::mass_matrix(const BatchQuery& query) const {
 BatchAnswer Batch::gravity(const BatchQuery& query) const {
   Job job(*this, query);
   return job.run(job.n(), 1, job.joints.v, model_.nv,
-                 [&](const States& s, BatchOut tau, Status* statuses) {
+                 [&](const States& s, const BatchOut& tau, Status* statuses) {
                    (void)job.robot().gravity(s.count, s.q, tau, statuses);
                  });
 }
@@ -304,7 +304,7 @@ BatchAnswer Batch::gravity(const BatchQuery& query) const {
 BatchAnswer Batch::coriolis(const BatchQuery& query, CoriolisFactor factor) const {
   Job job(*this, query);
   return job.run(job.n(), job.n(), elements(job.joints.v, job.joints.v, model_.nv),
-                 model_.nv * model_.nv, [&](const States& s, BatchOut C, Status* statuses) {
+                 model_.nv * model_.nv, [&](const States& s, const BatchOut& C, Status* statuses) {
                    if (factor == CoriolisFactor::christoffel)
                      (void)job.robot().coriolis_christoffel(s.count, s.q, s.v, C, statuses);
                    else
@@ -315,13 +315,14 @@ BatchAnswer Batch::coriolis(const BatchQuery& query, CoriolisFactor factor) cons
 BatchAnswer Batch::inverse_dynamics(const BatchQuery& query) const {
   Job job(*this, query);
   const Friction<double> friction(model_);
-  return job.run(
-      job.n(), 1, job.joints.v, model_.nv, [&](const States& s, BatchOut tau, Status* statuses) {
-        (void)job.robot().inverse_dynamics(s.count, s.q, s.v, s.a, tau, statuses);
-        if (!query.friction) return;
-        for (std::size_t k = 0; k < s.count; ++k)
-          statuses[k] = merged(statuses[k], friction.add(vector(s.v, k), vector(tau, k)));
-      });
+  return job.run(job.n(), 1, job.joints.v, model_.nv,
+                 [&](const States& s, const BatchOut& tau, Status* statuses) {
+                   (void)job.robot().inverse_dynamics(s.count, s.q, s.v, s.a, tau, statuses);
+                   if (!query.friction) return;
+                   for (std::size_t k = 0; k < s.count; ++k)
+                     statuses[k] =
+                         merged(statuses[k], friction.add(vector(s.v, k), vector(tau, k)));
+                 });
 }
 
 BatchAnswer Batch::forward_dynamics(const BatchQuery& query) const {
@@ -333,7 +334,7 @@ BatchAnswer Batch::forward_dynamics(const BatchQuery& query) const {
       held.push_back(i);
   MatrixXd left;  // of the efforts after friction
   return job.run(job.n(), 1, job.joints.v, model_.nv,
-                 [&](const States& s, BatchOut a, Status* statuses) {
+                 [&](const States& s, const BatchOut& a, Status* statuses) {
                    BatchIn tau = s.tau;
                    if (query.friction) {
                      left.resize(model_.nv, static_cast<Index>(s.count));
@@ -359,7 +360,7 @@ BatchAnswer Batch::jacobian(const BatchQuery& query, const std::string& link, Ja
   const int index = find_link(link);
   Job job(*this, query);
   return job.run(6, job.n(), elements({3, 4, 5, 0, 1, 2}, job.joints.v, model_.nv), 6 * model_.nv,
-                 [&](const States& s, BatchOut J, Status* statuses) {
+                 [&](const States& s, const BatchOut& J, Status* statuses) {
                    (void)job.robot().jacobian(s.count, s.q, index, J, offset, axes, statuses);
                  });
 }
@@ -373,7 +374,7 @@ BatchAnswer Batch::regressor(const BatchQuery& query) const {
   std::iota(all.begin(), all.end(), 0);
   MatrixXd Y(model_.nv, columns);
   return job.run(job.n(), all.size(), elements(job.joints.v, all, columns), model_.nv * columns,
-                 [&](const States& s, BatchOut out, Status* statuses) {
+                 [&](const States& s, const BatchOut& out, Status* statuses) {
                    for (std::size_t k = 0; k < s.count; ++k) {
                      statuses[k] = robot.regressor().matrix(vector(s.q, k), vector(s.v, k),
                                                             vector(s.a, k), Y);

@@ -69,8 +69,8 @@ class BlockKernel final : public BatchKernel {
   [[nodiscard]] BatchOutcome run(const BatchTask& task, std::size_t first,
                                  std::size_t last) noexcept override {
     BatchOutcome outcome{last, Status::ok};
-    for (std::size_t k = first; k < last; k += width_) {
-      const Block block{k, std::min(width_, last - k)};
+    for (std::size_t k = first; k < last; k += block_size) {
+      const Block block{k, std::min(block_size, last - k)};
       const StatusOf<L> status = compute(task, block);
       write_statuses(task, block, status, outcome);
     }
@@ -99,7 +99,7 @@ class BlockKernel final : public BatchKernel {
 
  private:
   using Access = LaneAccess<L>;
-  static constexpr std::size_t width_ = static_cast<std::size_t>(Access::width);
+  static constexpr std::size_t block_size = static_cast<std::size_t>(Access::width);
 
   /// Configurations side by side in the lanes. Where they are fewer, the last one is in the rest of
   /// the lanes as well.
@@ -111,7 +111,7 @@ class BlockKernel final : public BatchKernel {
   /// Are the lanes of a full block neighbours in memory?
   template <class T>
   [[nodiscard]] static bool in_one_piece(const BatchView<T>& view, const Block& block) noexcept {
-    return block.count == width_ && view.between_configurations == 1;
+    return block.count == block_size && view.between_configurations == 1;
   }
   template <class T>
   [[nodiscard]] static T* first_of(const BatchView<T>& view, const Block& block) noexcept {
@@ -127,8 +127,8 @@ class BlockKernel final : public BatchKernel {
       for (; out != end; ++out, data += step) *out = Access::load(data);
       return;
     }
-    std::array<const double*, width_> lane;
-    for (std::size_t k = 0; k < width_; ++k)
+    std::array<const double*, block_size> lane;
+    for (std::size_t k = 0; k < block_size; ++k)
       lane[k] = data + static_cast<std::ptrdiff_t>(std::min(k, block.count - 1)) *
                            from.between_configurations;
     for (std::ptrdiff_t at = 0; out != end; ++out, at += step)
@@ -150,7 +150,7 @@ class BlockKernel final : public BatchKernel {
     const std::ptrdiff_t next = to.between_configurations;
     const std::size_t count = block.count;
     for_each_by_rows(x, [&](const L& element) {
-      std::array<double, width_> lane;
+      std::array<double, block_size> lane;
       Access::store(element, lane.data());
       for (std::size_t k = 0; k < count; ++k) out[static_cast<std::ptrdiff_t>(k) * next] = lane[k];
       out += step;

@@ -524,7 +524,7 @@ std::string Body::unused_inputs() const {
   std::string out;
   for (const Array& array : function_.inputs)
     if (used.count(array.name) == 0) out += "  (void)" + array.name + ";\n";
-  const bool reads = used.size() > 0;
+  const bool reads = !used.empty();
   if (has_lanes(style_) && !reads && outputs_.empty()) out += "  (void)stride;\n";
   return out;
 }

@@ -74,7 +74,7 @@ constexpr std::array<const char*, 76> keywords = {
 }
 
 [[nodiscard]] std::vector<std::string> checked_functions(const std::vector<std::string>& wanted) {
-  const std::vector<std::string> known = generated_functions();
+  std::vector<std::string> known = generated_functions();
   if (wanted.empty()) return known;
   std::vector<std::string> out;
   for (const std::string& name : wanted) {
@@ -104,6 +104,7 @@ constexpr std::array<const char*, 76> keywords = {
 
 [[nodiscard]] std::vector<GeneratedCode::Array> arrays(const std::vector<generation::Array>& from) {
   std::vector<GeneratedCode::Array> out;
+  out.reserve(from.size());
   for (const generation::Array& array : from)
     out.push_back({array.name, array.rows, array.columns});
   return out;

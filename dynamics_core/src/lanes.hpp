@@ -203,7 +203,7 @@ struct StatusType<Lanes<Arch>> {
 
 /// Nothing is gained by a whole number of blocks: a lane's neighbours are other configurations.
 template <class Arch>
-constexpr int sincos_block<Lanes<Arch>> = 1;
+inline constexpr int sincos_block<Lanes<Arch>> = 1;
 
 namespace detail {
 template <class Arch>

@@ -296,8 +296,8 @@ class Values {
     return 2.0 * seed_ - 1.0;
   }
   [[nodiscard]] std::vector<double> next(int size, double scale) {
-    std::vector<double> out;
-    for (int i = 0; i < size; ++i) out.push_back(scale * next());
+    std::vector<double> out(static_cast<std::size_t>(size));
+    for (double& x : out) x = scale * next();
     return out;
   }
   /// Of a payload that a body can be.
@@ -381,12 +381,6 @@ template <class S>
 
 // --- Choice --------------------------------------------------------------------------------------
 
-/// About the time of the operations, in that of a multiplication.
-[[nodiscard]] double cost(const OperationGraph& graph) {
-  const OperationCount c = count(graph);
-  return c.multiplications + c.additions + 5.0 * (c.divisions + c.square_roots) + 20.0 * c.sincos;
-}
-
 struct Candidate {
   const Way* way;
   OperationGraph graph;
@@ -452,9 +446,10 @@ Recording record(const std::string& name, const Model& model, const Request& req
   const std::vector<Candidate> all = candidates(function, model, request);
   if (all.empty())
     throw ConfigError("functions", name, "this robot cannot have it, its mass matrix is singular");
-  const auto best = std::min_element(
-      all.begin(), all.end(),
-      [](const Candidate& x, const Candidate& y) { return cost(x.graph) < cost(y.graph); });
+  const auto best =
+      std::min_element(all.begin(), all.end(), [](const Candidate& x, const Candidate& y) {
+        return cost(count(x.graph)) < cost(count(y.graph));
+      });
   Recording out{function.name,
                 function.formula,
                 best->way->method,

@@ -44,7 +44,6 @@ struct Recording {
 [[nodiscard]] std::vector<std::string> function_names();
 /// Records the function by every family of algorithms that has it, and takes the one of the fewest
 /// operations. Throws ConfigError where none can treat the robot.
-[[nodiscard]] Recording record(const std::string& function, const Model& model,
-                               const Request& request);
+[[nodiscard]] Recording record(const std::string& name, const Model& model, const Request& request);
 
 }  // namespace dynamics_core::generation

@@ -291,88 +291,52 @@ class Rewriter {
   std::vector<Operand> made_;  ///< by old node
 };
 
-// --- Order ---------------------------------------------------------------------------------------
+// --- What is needed ------------------------------------------------------------------------------
 
-/// Depth first from the outputs, so that a result is computed shortly before it is used. Leaves out
-/// what no output needs.
-class Order {
- public:
-  explicit Order(const OperationGraph& from) : from_(from), place_(from.nodes().size(), none) {}
+/// The same without what no output needs, inputs excepted, in the same order: that of the recorded
+/// algorithm. It keeps more independent operations side by side than one that goes depth first from
+/// the outputs: inverse dynamics of a UR5 takes 49 ns instead of 57, of TALOS 321 instead of 405.
+[[nodiscard]] OperationGraph needed(const OperationGraph& graph) {
+  const auto& from = graph.nodes();
+  std::vector<bool> keep(from.size(), false);
+  for (const std::size_t input : graph.inputs()) keep[input] = true;
+  for (const Operand& output : graph.outputs()) keep[output.node] = true;
+  for (std::size_t i = from.size(); i-- > 0;)
+    if (keep[i]) for_operands(from[i], [&](Operand x) { keep[x.node] = true; });
 
-  [[nodiscard]] OperationGraph graph() && {
-    std::vector<std::size_t> inputs;
-    for (const std::size_t i : from_.inputs()) {
-      inputs.push_back(nodes_.size());
-      put(i);
-    }
-    std::vector<Operand> outputs;
-    for (const Operand& output : from_.outputs()) outputs.push_back(placed(output));
-    return {std::move(nodes_), std::move(inputs), std::move(outputs)};
+  std::vector<Node> nodes;
+  std::vector<std::size_t> place(from.size(), 0);
+  const auto placed = [&place](Operand x) { return Operand{place[x.node], x.negative}; };
+  for (std::size_t i = 0; i < from.size(); ++i) {
+    if (!keep[i]) continue;
+    place[i] = nodes.size();
+    nodes.push_back(from[i]);
+    Node& node = nodes.back();
+    for (Operand* x : {&node.x, &node.y, &node.z}) *x = placed(*x);
   }
-
- private:
-  static constexpr std::size_t none = static_cast<std::size_t>(-1);
-
-  void put(std::size_t i) {
-    place_[i] = nodes_.size();
-    nodes_.push_back(from_.nodes()[i]);
-  }
-  [[nodiscard]] Operand placed(Operand x) {
-    visit(x.node);
-    return {place_[x.node], x.negative};
-  }
-  /// Without recursion: a graph can be deep.
-  void visit(std::size_t root) {
-    std::vector<std::size_t> open = {root};
-    while (!open.empty()) {
-      const std::size_t i = open.back();
-      if (place_[i] != none) {
-        open.pop_back();
-        continue;
-      }
-      std::vector<std::size_t> missing;
-      for_operands(from_.nodes()[i], [&](Operand x) {
-        if (place_[x.node] == none) missing.push_back(x.node);
-      });
-      if (missing.empty()) {
-        open.pop_back();
-        put(i);
-        relink(nodes_.back());
-        continue;
-      }
-      // What was recorded later is visited first: it holds what is nearest to the result.
-      std::sort(missing.begin(), missing.end());
-      open.insert(open.end(), missing.begin(), missing.end());
-    }
-  }
-  void relink(Node& node) const {
-    const int operands = operand_count(node.operation);
-    if (operands > 0) node.x.node = place_[node.x.node];
-    if (operands > 1) node.y.node = place_[node.y.node];
-    if (operands > 2) node.z.node = place_[node.z.node];
-  }
-
-  const OperationGraph& from_;
-  std::vector<std::size_t> place_;  ///< by old node: the new one
-  std::vector<Node> nodes_;
-};
-
-[[nodiscard]] int total(const OperationCount& c) {
-  return c.multiplications + c.additions + c.divisions + c.square_roots + c.sincos;
+  std::vector<std::size_t> inputs;
+  for (const std::size_t input : graph.inputs()) inputs.push_back(place[input]);
+  std::vector<Operand> outputs;
+  for (const Operand& output : graph.outputs()) outputs.push_back(placed(output));
+  return {std::move(nodes), std::move(inputs), std::move(outputs)};
 }
 
 }  // namespace
 
 OperationGraph simplified(const OperationGraph& graph) {
   const auto rewritten = [](const OperationGraph& from) {
-    return Order(Rewriter(from).rewrite()).graph();
+    return needed(Rewriter(from).rewrite());
   };
   OperationGraph best = rewritten(graph);  // also brings signs to where they are expected
   for (;;) {
     OperationGraph next = rewritten(best);
-    if (total(count(next)) >= total(count(best))) return best;
+    if (cost(count(next)) >= cost(count(best))) return best;
     best = std::move(next);
   }
+}
+
+double cost(const OperationCount& c) noexcept {
+  return c.multiplications + c.additions + 5.0 * (c.divisions + c.square_roots) + 20.0 * c.sincos;
 }
 
 OperationCount count(const OperationGraph& graph) {

@@ -164,6 +164,25 @@ class Evaluator {
     if (status != Status::singular) require(status);
     out["Minv"] = status == Status::singular ? Record(nullptr) : square(A, s.order.v);
   }
+  void inverse_dynamics_derivatives(const LineValues& s, Record& out) {
+    MatrixXd by_q(model_.nv, model_.nv), by_v = by_q, by_a = by_q;
+    require(dynamics_.inverse_dynamics_derivatives(s.q, s.v, s.a, by_q, by_v, by_a));
+    out["tau_derivatives"] = {{"q", square(by_q, s.order.v)},
+                              {"v", square(by_v, s.order.v)},
+                              {"a", square(by_a, s.order.v)}};
+  }
+  void forward_dynamics_derivatives(const LineValues& s, Record& out) {
+    if (loops_.rows() > 0) throw LineError("not for a robot with closed loops; leave --loops out");
+    MatrixXd by_q(model_.nv, model_.nv), by_v = by_q, by_tau = by_q;
+    const Status status =
+        dynamics_.forward_dynamics_derivatives(s.q, s.v, s.tau, by_q, by_v, by_tau);
+    if (status != Status::singular) require(status);
+    out["qdd_derivatives"] = status == Status::singular
+                                 ? Record(nullptr)
+                                 : Record{{"q", square(by_q, s.order.v)},
+                                          {"v", square(by_v, s.order.v)},
+                                          {"tau", square(by_tau, s.order.v)}};
+  }
   void jacobian(const LineValues& s, Record& out) {
     MatrixXd J(6, model_.nv);
     require(dynamics_.kinematics().update(s.q));
@@ -210,6 +229,8 @@ const std::vector<Evaluator::Entry> Evaluator::quantities = {
     {"qdd", &Evaluator::forward_dynamics},
     {"C", &Evaluator::coriolis},
     {"Minv", &Evaluator::inverse_mass_matrix},
+    {"tau_derivatives", &Evaluator::inverse_dynamics_derivatives},
+    {"qdd_derivatives", &Evaluator::forward_dynamics_derivatives},
     {"jacobian", &Evaluator::jacobian},
     {"energy", &Evaluator::energy},
     {"regressor", &Evaluator::regressor},

@@ -70,9 +70,9 @@ int main(int argc, char** argv) {
   program.footer("Example: dynamics info robot.urdf");
 
   namespace tools = dynamics_core::tools;
-  const std::vector<Command> commands = {tools::add_info(program),  tools::add_check(program),
-                                         tools::add_eval(program),  tools::add_simulate(program),
-                                         tools::add_count(program), tools::add_track(program),
+  const std::vector<Command> commands = {tools::add_info(program),    tools::add_check(program),
+                                         tools::add_eval(program),    tools::add_simulate(program),
+                                         tools::add_count(program),   tools::add_track(program),
                                          tools::add_generate(program)};
   for (CLI::App* app : program.get_subcommands({}))
     app->set_version_flag("--version", version, "Print the version and the instructions in use");

@@ -31,7 +31,7 @@ struct DynamicsServer::Robot {
   const std::string urdf;
   const dynamics_core::Model model;
   const std::shared_ptr<dynamics_core::BatchWorkspaces> workspaces;  ///< of all calls
-  const dynamics_core::JointSelection joints;  ///< all that go by name
+  const dynamics_core::JointSelection joints;                        ///< all that go by name
 
   /// For any thread.
   [[nodiscard]] dynamics_core::JointStates states() const;

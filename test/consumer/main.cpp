@@ -6,6 +6,7 @@
 #include "dynamics_core/control/controller.hpp"
 #include "dynamics_core/dynamics.hpp"
 #include "dynamics_core/families.hpp"
+#include "dynamics_core/joint_selection.hpp"
 #include "dynamics_core/load.hpp"
 #include "dynamics_core/loops.hpp"
 #include "dynamics_core/simulation/simulated_robot.hpp"

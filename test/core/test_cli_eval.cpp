@@ -200,6 +200,42 @@ TEST_F(CliEval, ComputesOnRequest) {
   expect_near(out["friction"], {0.2 * x.v1 + 0.1 * x.v1 / std::hypot(x.v1, 1e-3), 0.0}, 1e-15);
 }
 
+/// ∂τ₂/∂v₁ = 2 h v₁ and ∂τ₂/∂v₂ = 0; ∂g₂/∂q₁ = ∂g₂/∂q₂; and what a turn of the first joint does to
+/// the efforts is what it does to gravity's.
+TEST_F(CliEval, DerivativesInClosedForm) {
+  const TwoLinks x{0.3, -1.1, 0.7, -0.4};
+  const json state = {{"q", {x.q1, x.q2}}, {"v", {x.v1, x.v2}}};
+  const json out = eval_one(arm + " --compute tau_derivatives,qdd_derivatives,M,qdd", state);
+  const json& of_tau = out["tau_derivatives"];
+  expect_near(of_tau["a"], out["M"], 1e-15);
+  expect_near(of_tau["v"],
+              {{-2.0 * x.h() * x.v2, -2.0 * x.h() * (x.v1 + x.v2)}, {2.0 * x.h() * x.v1, 0.0}},
+              1e-14);
+  const double slope2 = m2 * g * l2 * std::sin(x.q1 + x.q2);
+  const double slope1 = (m1 + m2) * g * l1 * std::sin(x.q1) + slope2;
+  const double centrifugal = m2 * l1 * l2 * x.c2();
+  EXPECT_NEAR(of_tau["q"][0][0].get<double>(), slope1, 1e-13);
+  EXPECT_NEAR(of_tau["q"][1][0].get<double>(), slope2, 1e-13);
+  EXPECT_NEAR(of_tau["q"][0][1].get<double>(),
+              slope2 - centrifugal * (2 * x.v1 * x.v2 + x.v2 * x.v2), 1e-13);
+  EXPECT_NEAR(of_tau["q"][1][1].get<double>(), slope2 + centrifugal * x.v1 * x.v1, 1e-13);
+  // M ∂q̈/∂v = −∂τ/∂v, and M ∂q̈/∂τ = 1.
+  const json& of_qdd = out["qdd_derivatives"];
+  expect_near(product(out["M"], of_qdd["tau"]), {{1.0, 0.0}, {0.0, 1.0}}, 1e-13);
+  const json back = product(out["M"], of_qdd["v"]);
+  for (std::size_t i : {0U, 1U})
+    for (std::size_t j : {0U, 1U})
+      EXPECT_NEAR(back[i][j].get<double>(), -of_tau["v"][i][j].get<double>(), 1e-12);
+  // The order of the joints is that of rows and columns.
+  json turned = {{"joints", {"elbow", "shoulder"}}, {"q", {x.q2, x.q1}}, {"v", {x.v2, x.v1}}};
+  const json swapped = eval_one(arm + " --compute tau_derivatives", turned)["tau_derivatives"];
+  EXPECT_EQ(swapped["q"][0][1], of_tau["q"][1][0]);
+  EXPECT_EQ(swapped["v"][1][0], of_tau["v"][0][1]);
+  // A closed loop has forces that these know nothing of.
+  const json refused = eval_one(four_bar + " --compute qdd_derivatives", {{"q", {0.3, -0.3, 0.3}}});
+  EXPECT_THAT(refused["error"].get<std::string>(), HasSubstr("closed loops"));
+}
+
 TEST_F(CliEval, RegressorTimesParametersIsTau) {
   const json out = eval_one(arm + " --compute tau,regressor", {{"joints", {"elbow", "shoulder"}},
                                                                {"q", {-1.1, 0.3}},
@@ -262,8 +298,11 @@ TEST_F(CliEval, SingularMassMatrix) {
   // Without its masses the lower link has no inertia about the elbow.
   std::string text = support::two_link_arm;
   text.replace(text.find("<mass value=\"1.5\"/>"), 19, "<mass value=\"0\"/>");
-  const json out = eval_one(files.write("massless.urdf", text) + " --compute tau,M,qdd,Minv",
+  const json out = eval_one(files.write("massless.urdf", text) +
+                                " --compute tau,M,qdd,Minv,tau_derivatives,qdd_derivatives",
                             {{"q", {0.3, 0.4}}, {"a", {1, 1}}});
+  EXPECT_TRUE(out["tau_derivatives"].is_object());
+  EXPECT_TRUE(out.contains("qdd_derivatives") && out["qdd_derivatives"].is_null());
   EXPECT_TRUE(out["tau"].is_array());
   EXPECT_TRUE(out.contains("qdd") && out["qdd"].is_null());
   EXPECT_TRUE(out.contains("Minv") && out["Minv"].is_null());

@@ -77,7 +77,7 @@ TEST(Validate, NamesJointTypes) {
   EXPECT_STREQ(to_string(JointType::planar), "planar");
   EXPECT_STREQ(to_string(JointType::floating), "floating");
   EXPECT_STREQ(to_string(JointType::helical), "helical");
-  EXPECT_STREQ(to_string(static_cast<JointType>(77)), "unknown");
+  EXPECT_STREQ(to_string(static_cast<JointType>(77)), "unknown type");
 }
 
 TEST(Validate, ErrorNamesItsElement) {

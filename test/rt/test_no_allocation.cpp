@@ -35,6 +35,8 @@ struct Bench {
         out(m.nv),
         q_out(m.nq),
         M(m.nv, m.nv),
+        by_q(m.nv, m.nv),
+        by_v(m.nv, m.nv),
         J(6, m.nv),
         Jc(3, m.nv),
         Y(m.nv, dynamics.regressor().columns()),
@@ -46,7 +48,7 @@ struct Bench {
   const Model& model;
   Dynamics<S> dynamics;
   VectorX<S> q, v, a, out, q_out;
-  MatrixX<S> M, J, Jc, Y;
+  MatrixX<S> M, by_q, by_v, J, Jc, Y;
   VectorX<S> pi;
   simulation::FixedStep<S> step;
   VectorX<S> bad;
@@ -91,6 +93,14 @@ std::vector<Case<S>> cases() {
   }
   list.push_back({"coriolis_christoffel", [](Bench<S>& b, const VectorX<S>& q) {
                     return b.dynamics.families().denoc.coriolis_christoffel(q, b.v, b.M);
+                  }});
+  list.push_back({"inverse_dynamics_derivatives", [](Bench<S>& b, const VectorX<S>& q) {
+                    return b.dynamics.inverse_dynamics_derivatives(q, b.v, b.a, b.by_q, b.by_v,
+                                                                   b.M);
+                  }});
+  list.push_back({"forward_dynamics_derivatives", [](Bench<S>& b, const VectorX<S>& q) {
+                    return b.dynamics.forward_dynamics_derivatives(q, b.v, b.a, b.by_q, b.by_v,
+                                                                   b.M);
                   }});
   list.push_back({"udut factors and solve", [](Bench<S>& b, const VectorX<S>& q) {
                     if (const Status s = b.dynamics.families().udut.factorize(q); s != Status::ok)
@@ -230,6 +240,11 @@ TEST(NoAllocation, SingularMassMatrix) {
     EXPECT_EQ(status, Status::singular) << to_string(method);
     EXPECT_EQ(inverse, Status::singular) << to_string(method);
   }
+  const support::AllocationGuard guard;
+  const Status derivatives = bench.dynamics.forward_dynamics_derivatives(
+      bench.q, bench.v, bench.a, bench.by_q, bench.by_v, bench.M);
+  EXPECT_EQ(guard.count(), 0);
+  EXPECT_EQ(derivatives, Status::singular);
 }
 
 TEST(NoAllocation, ClosedLoops) {

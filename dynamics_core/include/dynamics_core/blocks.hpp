@@ -42,7 +42,8 @@ constexpr int block_width = BlockOf<S>::width;
 /// The number of blocks that hold n numbers.
 template <class S>
 [[nodiscard]] constexpr int blocks_for(int n) noexcept {
-  return (n + block_width<S> - 1) / block_width<S>;
+  constexpr int width = block_width<S>;
+  return (n + width - 1) / width;
 }
 
 /// Memory in which a block that begins at a multiple of its width lies in one line of the cache.

@@ -164,7 +164,7 @@ MassMatrixFactors<S>::MassMatrixFactors(const Tree<S>& tree)
   // An odd number of blocks a column: with a power of two, all elements of a row would lie in the
   // same few places of the cache.
   Z_stride_ = (blocks_for<S>(n) | 1) * block_width<S>;
-  Z_.assign(static_cast<std::size_t>(Z_stride_ * n), S(0));
+  Z_.assign(static_cast<std::size_t>(Z_stride_) * static_cast<std::size_t>(n), S(0));
 }
 
 /// Takes coordinate k out of the matrix: A_ij −= L_ki A_kj, then stores L_k and 1/D_k.

@@ -138,8 +138,7 @@ struct Dynamics<S>::Choice {
   /// share bodies; then the accelerations come from M.
   explicit Choice(const Tree<S>& tree) noexcept {
     take_gibbs_appell_efforts();
-    gravity = &call<&F::gibbs_appell, &GibbsAppell<S>::gravity, In, Out&>;
-    mass_matrix = in_matrix<&F::gibbs_appell, &GibbsAppell<S>::mass_matrix>();
+    take_gibbs_appell_matrices();
     coriolis = in_in_matrix<&F::denoc, &Denoc<S>::coriolis>();
     coriolis_christoffel = in_in_matrix<&F::denoc, &Denoc<S>::coriolis_christoffel>();
     constexpr Result (Kinematics<S>::*of_path)(In, int, MatrixOut<S>, const Vec3<S>&) noexcept =
@@ -149,7 +148,8 @@ struct Dynamics<S>::Choice {
         in_in_in_matrices<&F::derivatives, &Derivatives<S>::inverse_dynamics>();
     forward_dynamics_derivatives =
         in_in_in_matrices<&F::derivatives, &Derivatives<S>::forward_dynamics>();
-    inverse_mass_matrix = in_matrix<&F::gibbs_appell, &GibbsAppell<S>::inverse_mass_matrix>();
+    constexpr int few = 10;  // bodies
+    if (tree.nb() <= few) take_composite_body_matrices();
     if (tree.has_mimic()) {
       take_gibbs_appell_accelerations();
     } else {
@@ -182,9 +182,8 @@ struct Dynamics<S>::Choice {
         return;
       case Method::gibbs_appell:
         take_gibbs_appell_efforts();
-        mass_matrix = in_matrix<&F::gibbs_appell, &GibbsAppell<S>::mass_matrix>();
+        take_gibbs_appell_matrices();
         take_gibbs_appell_accelerations();
-        inverse_mass_matrix = in_matrix<&F::gibbs_appell, &GibbsAppell<S>::inverse_mass_matrix>();
         return;
       case Method::composite_body:
         mass_matrix = in_matrix<&F::composite_body, &CompositeBody<S>::mass_matrix>();
@@ -202,6 +201,17 @@ struct Dynamics<S>::Choice {
     inverse_dynamics = in_in_in_out<&F::gibbs_appell, &GibbsAppell<S>::inverse_dynamics>();
     bias = in_in_out<&F::gibbs_appell, &GibbsAppell<S>::bias>();
     velocity_effort = in_in_out<&F::gibbs_appell, &GibbsAppell<S>::velocity_effort>();
+  }
+  /// And gravity, which likewise goes by the composites of subtrees.
+  void take_gibbs_appell_matrices() noexcept {
+    gravity = &call<&F::gibbs_appell, &GibbsAppell<S>::gravity, In, Out&>;
+    mass_matrix = in_matrix<&F::gibbs_appell, &GibbsAppell<S>::mass_matrix>();
+    inverse_mass_matrix = in_matrix<&F::gibbs_appell, &GibbsAppell<S>::inverse_mass_matrix>();
+  }
+  void take_composite_body_matrices() noexcept {
+    gravity = &call<&F::newton_euler, &NewtonEuler<S>::gravity, In, Out&>;
+    mass_matrix = in_matrix<&F::composite_body, &CompositeBody<S>::mass_matrix>();
+    inverse_mass_matrix = in_matrix<&F::cholesky, &Cholesky<S>::inverse_mass_matrix>();
   }
   void take_gibbs_appell_accelerations() noexcept {
     forward_dynamics = in_in_in_out<&F::gibbs_appell, &GibbsAppell<S>::forward_dynamics>();

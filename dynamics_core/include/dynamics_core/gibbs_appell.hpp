@@ -543,8 +543,9 @@ void GibbsAppell<S>::size_paths() {
   }
   const int size = longest * gibbs_appell::Axes<S>::size;
   for (std::size_t i = 0; i < link_.size(); ++i) link_[i].axes = level[i] * size;
-  path_axes_.assign(static_cast<std::size_t>(levels * size), S(0));
-  path_row_.assign(static_cast<std::size_t>(longest * block_width<S>), S(0));
+  path_axes_.assign(static_cast<std::size_t>(levels) * static_cast<std::size_t>(size), S(0));
+  path_row_.assign(static_cast<std::size_t>(longest) * static_cast<std::size_t>(block_width<S>),
+                   S(0));
 }
 
 /// Only a revolute body hands all of its mass down.

@@ -40,23 +40,23 @@ class Kinematics {
 
   // --- links -------------------------------------------------------------------------------------
   /// The pose of link L in the world.
-  [[nodiscard]] StatusOf<S> pose(int link, Pose<S>& X_WL) const noexcept;
+  [[nodiscard]] StatusOf<S> pose(int index, Pose<S>& X_WL) const noexcept;
   /// Velocity of link L in the world: ω, and v of the link's origin (or of the point `offset` of
   /// the link, in link axes).
-  [[nodiscard]] StatusOf<S> velocity(int link, Motion<S>& V_WL_W,
+  [[nodiscard]] StatusOf<S> velocity(int index, Motion<S>& V_WL_W,
                                      const Vec3<S>& offset = Vec3<S>::Zero()) const noexcept;
   /// J̇ v: the acceleration [ω̇; v̇] that the same point has when v̇ = 0. Gravity is not in it.
   [[nodiscard]] StatusOf<S> bias_acceleration(
-      int link, Motion<S>& A_WL_W, const Vec3<S>& offset = Vec3<S>::Zero()) const noexcept;
+      int index, Motion<S>& A_WL_W, const Vec3<S>& offset = Vec3<S>::Zero()) const noexcept;
   /// J (6 × nv), [ω; v] = J v for the same point.
-  [[nodiscard]] StatusOf<S> jacobian(int link, MatrixOut<S> J,
+  [[nodiscard]] StatusOf<S> jacobian(int index, MatrixOut<S> J,
                                      const Vec3<S>& offset = Vec3<S>::Zero()) const noexcept;
   /// The same at q, without update and without a change of what the last one left. Only the joints
   /// on the way to the link are visited, and only their coordinates are read.
-  [[nodiscard]] StatusOf<S> jacobian(VectorIn<S> q, int link, MatrixOut<S> J,
+  [[nodiscard]] StatusOf<S> jacobian(VectorIn<S> q, int index, MatrixOut<S> J,
                                      const Vec3<S>& offset = Vec3<S>::Zero()) noexcept;
   /// J̇ (6 × nv), so that [ω̇; v̇] = J v̇ + J̇ v for the same point.
-  [[nodiscard]] StatusOf<S> jacobian_rate(int link, MatrixOut<S> Jd,
+  [[nodiscard]] StatusOf<S> jacobian_rate(int index, MatrixOut<S> Jd,
                                           const Vec3<S>& offset = Vec3<S>::Zero()) const noexcept;
 
   // --- the whole robot ---------------------------------------------------------------------------

@@ -17,10 +17,13 @@ namespace dynamics_core {
 /// - the same operation on the same operands is done once, whatever their order and signs;
 /// - nothing is left that no output needs, but for the inputs.
 ///
-/// The nodes come in an order in which few results wait for their use at any time.
+/// The nodes stay in the order in which they were recorded.
 [[nodiscard]] OperationGraph simplified(const OperationGraph& graph);
 
 /// The operations in a graph. Changes of sign are not counted, nor what has constants alone.
 [[nodiscard]] OperationCount count(const OperationGraph& graph);
+
+/// About the time that operations take, in that of a multiplication.
+[[nodiscard]] double cost(const OperationCount& operations) noexcept;
 
 }  // namespace dynamics_core
