@@ -85,8 +85,12 @@ COLOURS = {"here": "#0b6e4f", "generated": "#74c69d", "batch": "#1b4965", "pinoc
 def plot_robots(runs, directory):
     import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(1, len(runs), figsize=(5.2 * len(runs), 4.6), squeeze=False)
-    for axis, run in zip(axes[0], runs):
+    columns = min(2, len(runs))
+    rows = -(-len(runs) // columns)
+    figure, axes = plt.subplots(rows, columns, figsize=(6 * columns, 4.2 * rows), squeeze=False)
+    for axis in axes.flat[len(runs):]:
+        axis.set_visible(False)
+    for axis, run in zip(axes.flat, runs):
         quantities = list(run["results"])
         axis.set_title(f"{short(run['robot'])}, {run['n']} joints")
         names = ["here"] + peers({k: v for r in run["results"].values() for k, v in r.items()})
@@ -106,9 +110,10 @@ def plot_robots(runs, directory):
         axis.grid(axis="x", alpha=0.3)
         for side in ("top", "right"):
             axis.spines[side].set_visible(False)
-    axes[0][0].legend(frameon=False)
-    figure.tight_layout()
-    figure.savefig(directory / "bench_robots.png", dpi=130)
+    handles, labels = axes[0][0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="lower center", ncols=len(labels), frameon=False)
+    figure.tight_layout(rect=(0, 0.05, 1, 1))
+    figure.savefig(directory / "bench_robots.png", dpi=110)
 
 
 def plot_growth(runs, directory):
@@ -141,7 +146,7 @@ def plot_growth(runs, directory):
         row[0].set_ylabel("ns a joint")
     axes[0][0].legend(frameon=False, fontsize=8)
     figure.tight_layout()
-    figure.savefig(directory / "bench_growth.png", dpi=130)
+    figure.savefig(directory / "bench_growth.png", dpi=90)
 
 
 # --- Instructions --------------------------------------------------------------------------------
