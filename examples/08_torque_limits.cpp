@@ -4,14 +4,17 @@
 //
 //     08_torque_limits [robot.urdf] [threads beside this one]
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstdlib>
 #include <dynamics_core/batch_dynamics.hpp>
 #include <dynamics_core/dynamics.hpp>
 #include <dynamics_core/load.hpp>
+#include <dynamics_core/scalar.hpp>
 #include <exception>
 #include <iostream>
+#include <limits>
 #include <random>
 #include <vector>
 
@@ -78,33 +81,39 @@ int main(int argc, char** argv) try {
   // [set up]
   std::vector<char> fits(k);
 
-  const auto start = std::chrono::steady_clock::now();
-  // [check]
-  // Coordinate j of state i is at [j * k + i]; arrays of whole states are by_configuration(q, n).
-  const auto stride = static_cast<std::ptrdiff_t>(k);
-  const Status status = batch.inverse_dynamics(
-      k, by_coordinate(states.q.data(), n, stride), by_coordinate(states.v.data(), n, stride),
-      by_coordinate(states.a.data(), n, stride), by_coordinate(tau.data(), n, stride),
-      statuses.data());  // ok, or that of the first state that is not
+  double best = std::numeric_limits<double>::infinity();  // of several times, in ns
+  Status worst = Status::ok;
+  for (int repeat = 0; repeat < 10; ++repeat) {
+    const auto start = std::chrono::steady_clock::now();
+    // [check]
+    // Coordinate j of state i is at [j * k + i]; arrays of whole states are by_configuration(q, n).
+    const auto stride = static_cast<std::ptrdiff_t>(k);
+    const Status status = batch.inverse_dynamics(
+        k, by_coordinate(states.q.data(), n, stride), by_coordinate(states.v.data(), n, stride),
+        by_coordinate(states.a.data(), n, stride), by_coordinate(tau.data(), n, stride),
+        statuses.data());  // ok, or that of the first state that is not
 
-  std::fill(fits.begin(), fits.end(), 1);
-  for (std::size_t j = 0; j < static_cast<std::size_t>(n); ++j) {
-    const double limit = model.joints[j].limits.effort;
-    for (std::size_t i = 0; i < k; ++i) fits[i] &= std::abs(tau[j * k + i]) <= limit;
+    std::fill(fits.begin(), fits.end(), 1);
+    for (std::size_t j = 0; j < static_cast<std::size_t>(n); ++j) {
+      const double limit = model.joints[j].limits.effort;
+      for (std::size_t i = 0; i < k; ++i) fits[i] &= std::abs(tau[j * k + i]) <= limit;
+    }
+    // [check]
+    const std::chrono::duration<double, std::nano> time = std::chrono::steady_clock::now() - start;
+    best = std::min(best, time.count());
+    worst = merged(worst, status);
   }
-  // [check]
-  const std::chrono::duration<double, std::nano> time = std::chrono::steady_clock::now() - start;
 
   std::size_t many = 0;
   for (const char fit : fits) many += fit != 0 ? 1 : 0;
   std::cout << model.name << ": " << many << " of " << k << " states within the limits\n"
-            << time.count() / static_cast<double>(k) << " ns each, " << batch.width()
-            << " at a time, " << threads << " threads beside this one\n";
+            << best / static_cast<double>(k) << " ns each, " << batch.width() << " at a time, "
+            << threads << " threads beside this one\n";
 
   Dynamics<double> robot(model);  // a few of them again, one by one
   for (std::size_t i = 0; i < k; i += 997)
     if (within_limits(robot, model, states, i) != (fits[i] != 0)) return 1;
-  return status == Status::ok && many > 0 && many < k ? 0 : 1;
+  return worst == Status::ok && many > 0 && many < k ? 0 : 1;
 } catch (const std::exception& error) {
   std::cerr << error.what() << '\n';
   return 1;
