@@ -149,6 +149,14 @@ class Body {
     return array == "w" || array == "sine" || array == "cosine";
   }
 
+  /// Has the array an element for each configuration?
+  [[nodiscard]] bool has_configurations(const std::string& name) const {
+    const auto& inputs = function_.inputs;
+    return !waits(name) && std::none_of(inputs.begin(), inputs.end(), [&](const Array& array) {
+      return array.of_robot && array.name == name;
+    });
+  }
+
   /// The parts that were too much for one function, before it, and the body itself.
   [[nodiscard]] std::string text() const;
   [[nodiscard]] std::size_t angles() const { return angles_.size(); }
@@ -545,8 +553,9 @@ std::string Body::text() const {
   for (std::size_t p = 0; several && p < parts_.size(); ++p) {
     std::vector<std::string> all;
     std::vector<std::string> names = part_arrays(p);
-    const bool strides = lanes && std::any_of(names.begin(), names.end(),
-                                              [&](const auto& name) { return !waits(name); });
+    const bool strides = lanes && std::any_of(names.begin(), names.end(), [&](const auto& name) {
+                           return has_configurations(name);
+                         });
     if (strides) all.emplace_back(is_c(style_) ? "size_t stride" : "std::size_t stride");
     for (const std::string& name : names) {
       const bool own = waits(name);
