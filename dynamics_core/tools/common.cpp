@@ -48,6 +48,7 @@ using text::trimmed;
 
 [[nodiscard]] std::vector<std::string> method_names() {
   std::vector<std::string> names;
+  names.reserve(all_methods.size());
   for (const Method method : all_methods) names.emplace_back(to_string(method));
   return names;
 }

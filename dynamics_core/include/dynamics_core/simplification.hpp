@@ -24,6 +24,6 @@ namespace dynamics_core {
 [[nodiscard]] OperationCount count(const OperationGraph& graph);
 
 /// About the time that operations take, in that of a multiplication.
-[[nodiscard]] double cost(const OperationCount& operations) noexcept;
+[[nodiscard]] double cost(const OperationCount& c) noexcept;
 
 }  // namespace dynamics_core

@@ -221,7 +221,7 @@ struct Result {
 };
 
 /// Integrates from `start` for options.duration. Allocates; does not throw unless the callables do.
-[[nodiscard]] Result simulate(const Dynamics<double>& dynamics, const Acceleration& acceleration,
+[[nodiscard]] Result simulate(const Dynamics<double>& robot, const Acceleration& acceleration,
                               const State& start, const Options& options,
                               const Observer& observer = nullptr);
 
