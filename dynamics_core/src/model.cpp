@@ -385,8 +385,7 @@ class Compiler {
 
   Attachment add_planar(const JointDescription& j, const Attachment& parent) {
     const Vector3d normal = j.axis.normalized();
-    const Matrix3d R =
-        Eigen::Quaterniond::FromTwoVectors(Vector3d::UnitZ(), normal).toRotationMatrix();
+    const Matrix3d R = rotation_of_z_onto(normal);
     BodyData data;
     data.joint = add_joint(j, 3, 3);
     data.q = model_.joints.back().q;

@@ -6,7 +6,7 @@
 #include <functional>
 #include <sstream>
 
-#include "dynamics_core/families.hpp"
+#include "counted_families.hpp"
 
 namespace dynamics_core {
 

@@ -7,9 +7,9 @@
 #include <optional>
 #include <stdexcept>
 
+#include "counted_families.hpp"
 #include "dynamics_core/config_error.hpp"
 #include "dynamics_core/counting.hpp"
-#include "dynamics_core/families.hpp"
 #include "dynamics_core/simplification.hpp"
 
 namespace dynamics_core::generation {

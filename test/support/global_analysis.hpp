@@ -188,8 +188,10 @@ class GlobalAnalysis {
 
   /// A planar joint's frame, z on the normal.
   [[nodiscard]] static Matrix3d plane(const dynamics_core::JointDescription& j) {
-    return Eigen::Quaterniond::FromTwoVectors(Vector3d::UnitZ(), j.axis.normalized())
-        .toRotationMatrix();
+    const Vector3d turn = Vector3d::UnitZ().cross(j.axis);
+    const double angle = std::atan2(turn.norm(), j.axis.z());
+    const Vector3d about = turn.isZero() ? Vector3d::UnitX() : turn.normalized();
+    return Eigen::AngleAxisd(angle, about).toRotationMatrix();
   }
 
   [[nodiscard]] static Vector6d turn(const Matrix4d& T, const Vector3d& axis) {

@@ -20,6 +20,7 @@
 
 #include "dynamics_core/cholesky.hpp"
 #include "dynamics_core/kinematics.hpp"
+#include "dynamics_core/quaternion.hpp"
 
 namespace dynamics_core {
 
@@ -105,8 +106,7 @@ struct Joint {
 template <class S>
 [[nodiscard]] Joint<S> make_joint(const LoopJoint& from) {
   using dynamics_core::detail::cast3;
-  const Eigen::Matrix3d turn =
-      Eigen::Quaterniond::FromTwoVectors(Eigen::Vector3d::UnitZ(), from.axis).toRotationMatrix();
+  const Eigen::Matrix3d turn = rotation_of_z_onto(from.axis.normalized());
   const Eigen::Matrix3d A = from.frame_a.R * turn;  // z on the axis
   const Eigen::Matrix3d B = from.frame_b.R * turn;
   Joint<S> j{from.link_a, from.link_b, cast3<S>(from.frame_a.p), cast3<S>(from.frame_b.p), {}, 0};

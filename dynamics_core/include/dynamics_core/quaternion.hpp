@@ -3,6 +3,8 @@
 
 /// Quaternions (x y z w) of floating joints, in any scalar type.
 
+#include <cmath>
+
 #include "dynamics_core/scalar.hpp"
 #include "dynamics_core/spatial.hpp"
 
@@ -88,6 +90,23 @@ void exponential(const Vec3<S>& phi, const Vec3<S>& u, Quaternion<S>& dq, Vec3<S
   const S third =
       safe_ratio(S(angle - S(2) * sin_half * cos_half), S(angle * angle * angle), S(1) / S(6));
   dp = u + (S(2) * sinc * sinc) * t + third * phi.cross(t);
+}
+
+/// The shortest rotation that turns z onto a unit vector; half a turn about x onto -z. Eigen's
+/// FromTwoVectors takes ten seconds to compile.
+[[nodiscard]] inline Eigen::Matrix3d rotation_of_z_onto(const Eigen::Vector3d& axis) {
+  const double xx_yy = axis.x() * axis.x() + axis.y() * axis.y();
+  const double one_and_z = axis.z() < 0.0 ? xx_yy / (1.0 - axis.z()) : 1.0 + axis.z();
+  if (one_and_z == 0.0) return Eigen::Vector3d(1.0, -1.0, -1.0).asDiagonal();
+  const double s = std::sqrt(2.0 * one_and_z);
+  const double x = -axis.y() / s;  // of the quaternion [z × axis; 1 + z·axis], and z = 0
+  const double y = axis.x() / s;
+  const double w = 0.5 * s;
+  Eigen::Matrix3d R;
+  R << 1.0 - 2.0 * y * y, 2.0 * x * y, 2.0 * y * w,  //
+      2.0 * x * y, 1.0 - 2.0 * x * x, -2.0 * x * w,  //
+      -2.0 * y * w, 2.0 * x * w, 1.0 - 2.0 * (x * x + y * y);
+  return R;
 }
 
 }  // namespace dynamics_core
