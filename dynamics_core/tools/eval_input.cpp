@@ -14,16 +14,16 @@ namespace {
 using Eigen::Index;
 using VectorXd = VectorX<double>;
 using text::quoted;
-using Json = LineReader::Json;
+using Line = LineReader::Line;
 
 /// Is there a value? null stands for none.
-[[nodiscard]] bool given(const Json& line, const char* key) {
+[[nodiscard]] bool given(const Line& line, const char* key) {
   const auto it = line.find(key);
   return it != line.end() && !it->is_null();
 }
 
 /// A misspelt key would otherwise pass for a zero.
-void check_keys(const Json& line) {
+void check_keys(const Line& line) {
   static const std::array known = {"q",        "v",      "a",    "tau", "gravity",
                                    "external", "joints", "link", "id"};
   for (const auto& item : line.items())
@@ -32,19 +32,19 @@ void check_keys(const Json& line) {
                       "; known are q, v, a, tau, gravity, external, joints, link and id");
 }
 
-[[nodiscard]] std::string read_text(const Json& value, const std::string& what) {
+[[nodiscard]] std::string read_text(const Line& value, const std::string& what) {
   if (!value.is_string()) throw LineError(what + " is not a name");
   return value.get<std::string>();
 }
 
-[[nodiscard]] VectorXd read_numbers(const Json& value, const std::string& what, int size) {
+[[nodiscard]] VectorXd read_numbers(const Line& value, const std::string& what, int size) {
   if (!value.is_array()) throw LineError(what + " is not an array of numbers");
   if (value.size() != static_cast<std::size_t>(size))
     throw LineError(what + " has " + std::to_string(value.size()) + " elements instead of " +
                     std::to_string(size));
   VectorXd x(size);
   for (int i = 0; i < size; ++i) {
-    const Json& element = value[static_cast<std::size_t>(i)];
+    const Line& element = value[static_cast<std::size_t>(i)];
     if (!element.is_number()) throw LineError(what + "[" + std::to_string(i) + "] is not a number");
     x[i] = element.get<double>();
   }
@@ -63,7 +63,7 @@ void append(const JointInfo& joint, Order& order) {
 }
 
 /// The library's text without its code in brackets, and not longer than a line.
-[[nodiscard]] std::string explanation(const Json::exception& error) {
+[[nodiscard]] std::string explanation(const Line::exception& error) {
   const std::string text = error.what();
   const auto bracket = text.find("] ");
   return text.substr(bracket == std::string::npos ? 0 : bracket + 2, 200);
@@ -76,16 +76,16 @@ LineReader::LineReader(const Model& model, int link) : model_(model), link_(link
   for (const JointInfo& joint : model.joints) append(joint, source_order_);
 }
 
-Json LineReader::parse(const std::string& text) {
+Line LineReader::parse(const std::string& text) {
   if (text.find_first_not_of(" \t\r") == std::string::npos) throw LineError("the line is empty");
   try {
-    return Json::parse(text);
-  } catch (const Json::exception& error) {
+    return Line::parse(text);
+  } catch (const Line::exception& error) {
     throw LineError("not JSON: " + explanation(error));
   }
 }
 
-LineValues LineReader::read(const Json& line, Dynamics<double>& robot) const {
+LineValues LineReader::read(const Line& line, Dynamics<double>& robot) const {
   if (!line.is_object()) throw LineError("the line is not a JSON object; write {\"q\": [...]}");
   check_keys(line);
   LineValues s;
@@ -106,16 +106,16 @@ LineValues LineReader::read(const Json& line, Dynamics<double>& robot) const {
   return s;
 }
 
-VectorXd LineReader::read_rates(const Json& line, const char* key, const Order& order) const {
+VectorXd LineReader::read_rates(const Line& line, const char* key, const Order& order) const {
   if (!given(line, key)) return VectorXd::Zero(model_.nv);
   return ordered(read_numbers(line[key], key, model_.nv), order.v);
 }
 
-Order LineReader::read_order(const Json& names) const {
+Order LineReader::read_order(const Line& names) const {
   if (!names.is_array()) throw LineError("joints is not an array of names");
   Order order;
   std::vector<bool> seen(model_.joints.size(), false);
-  for (const Json& element : names) {
+  for (const Line& element : names) {
     const std::string name = read_text(element, "an element of joints");
     const auto it = joints_.find(name);
     if (it == joints_.end()) throw LineError(no_such_joint(name));
@@ -150,7 +150,7 @@ void LineReader::check_quaternions(const VectorXd& q) const {
                       " is zero; its elements are qx, qy, qz, qw, at rest 0, 0, 0, 1");
 }
 
-void LineReader::read_external(const Json& forces, Dynamics<double>& robot) const {
+void LineReader::read_external(const Line& forces, Dynamics<double>& robot) const {
   if (!forces.is_object())
     throw LineError("external is not an object {link: [nx, ny, nz, fx, fy, fz]}");
   for (const auto& item : forces.items()) {

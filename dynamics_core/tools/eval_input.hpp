@@ -35,25 +35,25 @@ struct LineValues {
 /// Checks and reads lines. The model must outlive it.
 class LineReader {
  public:
-  using Json = nlohmann::json;
+  using Line = nlohmann::json;
 
   /// `link` is taken where a line names none.
   LineReader(const Model& model, int link);
 
   /// Throws LineError unless the text is JSON.
-  [[nodiscard]] static Json parse(const std::string& text);
+  [[nodiscard]] static Line parse(const std::string& text);
 
   /// Reads the state, and sets the robot's gravity and external forces. Throws LineError.
-  [[nodiscard]] LineValues read(const Json& line, Dynamics<double>& robot) const;
+  [[nodiscard]] LineValues read(const Line& line, Dynamics<double>& robot) const;
 
  private:
-  [[nodiscard]] VectorX<double> read_rates(const Json& line, const char* key,
+  [[nodiscard]] VectorX<double> read_rates(const Line& line, const char* key,
                                            const Order& order) const;
-  [[nodiscard]] Order read_order(const Json& names) const;
+  [[nodiscard]] Order read_order(const Line& names) const;
   [[nodiscard]] std::string no_such_joint(const std::string& name) const;
   [[nodiscard]] int find_link(const std::string& name) const;
   void check_quaternions(const VectorX<double>& q) const;
-  void read_external(const Json& forces, Dynamics<double>& robot) const;
+  void read_external(const Line& forces, Dynamics<double>& robot) const;
 
   const Model& model_;
   int link_;
