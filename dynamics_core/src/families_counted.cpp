@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "counted_families.hpp"
+#include "dynamics_core/counted_families.hpp"
 
 namespace dynamics_core {
 
-template class Tree<Counted>;
-template class NewtonEuler<Counted>;
-template class Denoc<Counted>;
-template class GibbsAppell<Counted>;
-template class CompositeBody<Counted>;
-template class ArticulatedBody<Counted>;
-template class Udut<Counted>;
-template class Cholesky<Counted>;
+Counted::Tape& Counted::tape() {
+  thread_local Tape tape;
+  return tape;
+}
+
+RD_FAMILIES(, Counted)
+template class Dynamics<Counted>;
 
 }  // namespace dynamics_core

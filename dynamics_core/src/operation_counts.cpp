@@ -6,7 +6,7 @@
 #include <functional>
 #include <sstream>
 
-#include "counted_families.hpp"
+#include "dynamics_core/counted_families.hpp"
 
 namespace dynamics_core {
 

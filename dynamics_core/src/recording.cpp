@@ -7,7 +7,7 @@
 #include <optional>
 #include <stdexcept>
 
-#include "counted_families.hpp"
+#include "dynamics_core/counted_families.hpp"
 #include "dynamics_core/config_error.hpp"
 #include "dynamics_core/counting.hpp"
 #include "dynamics_core/simplification.hpp"

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "dynamics_core/families.hpp"
+#include "dynamics_core/counted_families.hpp"
 #include "support/trees.hpp"
 
 namespace {

@@ -5,7 +5,7 @@
 
 #include <limits>
 
-#include "dynamics_core/counting.hpp"
+#include "dynamics_core/counted_families.hpp"
 #include "support/planar_arm.hpp"
 #include "support/trees.hpp"
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "support/dual.hpp"
+#include "support/linear_algebra.hpp"
 #include "support/quantities.hpp"
 #include "support/trees.hpp"
 
@@ -182,8 +183,7 @@ TEST_P(EveryKind, OfEffortsAreThoseOfDifferences) {
 
 /// The error of a solution by M may grow by what the condition of M is.
 [[nodiscard]] double condition(const MatrixXd& M) {
-  const Eigen::JacobiSVD<MatrixXd> svd(M);
-  const auto& values = svd.singularValues();
+  const VectorXd values = support::singular_values(M);
   return values[0] / values[values.size() - 1];
 }
 

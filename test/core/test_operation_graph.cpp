@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "dynamics_core/counting.hpp"
+#include "dynamics_core/counted_families.hpp"
 #include "support/dual.hpp"
 #include "support/quantities.hpp"
 

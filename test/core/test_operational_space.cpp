@@ -9,6 +9,7 @@
 #include "dynamics_core/families.hpp"
 #include "support/allocation_guard.hpp"
 #include "support/kinds.hpp"
+#include "support/linear_algebra.hpp"
 
 using namespace dynamics_core;
 using Eigen::MatrixXd;
@@ -35,8 +36,7 @@ bool draw_task(support::Sample& s, Dynamics<double>& robot, Task<double>& task, 
     J.row(J.rows() - 1) = full.row(i);
   }
   if (J.rows() == 0) return false;
-  const Eigen::JacobiSVD<MatrixXd> svd(J);
-  const auto& sigma = svd.singularValues();
+  const VectorXd sigma = support::singular_values(J);
   return J.rows() <= s.model.nv && sigma.minCoeff() > 1e-2 * sigma.maxCoeff();
 }
 
@@ -70,8 +70,8 @@ TEST_P(OperationalSpaceTest, MatchesItsDefinition) {
     ASSERT_EQ(robot.families().composite_body.mass_matrix(s.q, M), Status::ok);
     ASSERT_EQ(robot.families().newton_euler.gravity(s.q, g), Status::ok);
     ASSERT_EQ(robot.families().newton_euler.bias(s.q, s.v, bias), Status::ok);
-    const MatrixXd M_inverse = M.inverse();
-    const MatrixXd expected = (J * M_inverse * J.transpose()).inverse();
+    const MatrixXd M_inverse = support::inverse(M);
+    const MatrixXd expected = support::inverse(J * M_inverse * J.transpose());
     EXPECT_LT(difference(Lambda, expected), 1e-8);
     EXPECT_EQ(difference(Lambda, Lambda.transpose()), 0.0);
     EXPECT_LT(difference(Jbar, M_inverse * J.transpose() * expected), 1e-8);

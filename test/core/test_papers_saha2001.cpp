@@ -4,9 +4,8 @@
 
 #include <gtest/gtest.h>
 
-#include <Eigen/Eigenvalues>
-
 #include "support/global_analysis.hpp"
+#include "support/linear_algebra.hpp"
 #include "support/paper_simulations.hpp"
 
 namespace {
@@ -38,7 +37,7 @@ std::vector<VectorXd> expect_fall_of_independent_equations(const Experiment& exp
   Dynamics<double> dynamics(experiment.model);
   const auto independent = [&](double, const auto& q, const auto& v, Eigen::Ref<VectorXd> a) {
     oracle.set_state(q, v);
-    a = oracle.mass_matrix().ldlt().solve(-oracle.inverse_dynamics(VectorXd::Zero(6)));
+    a = support::solve(oracle.mass_matrix(), -oracle.inverse_dynamics(VectorXd::Zero(6)));
     return Status::ok;
   };
   const Options options = with(Integrator::fehlberg45, 1e-10, 0.1, 1.0);
@@ -87,7 +86,7 @@ VectorXd eigenvalues_on_path(const Experiment& experiment, double t) {
   Dynamics<double> dynamics(experiment.model);
   MatrixXd M(6, 6);
   EXPECT_EQ(dynamics.families().composite_body.mass_matrix(experiment.desired(t), M), Status::ok);
-  return Eigen::SelfAdjointEigenSolver<MatrixXd>(M).eigenvalues();
+  return support::eigenvalues(M);
 }
 
 // --- The Stanford arm ----------------------------------------------------------------------------
@@ -217,7 +216,7 @@ TEST(Saha2001Puma, FreeFallTurnsJoint2ForwardAndEndsWhereMIsSingular) {
   EXPECT_NEAR(r.state.t, 1.82, 0.02);
   MatrixXd M(6, 6);
   ASSERT_EQ(dynamics.families().composite_body.mass_matrix(r.state.q, M), Status::ok);
-  const auto values = Eigen::SelfAdjointEigenSolver<MatrixXd>(M).eigenvalues();
+  const VectorXd values = support::eigenvalues(M);
   EXPECT_LT(values.cwiseAbs().minCoeff(), 1e-4 * values.cwiseAbs().maxCoeff());
 }
 

@@ -3,10 +3,10 @@
 
 #include <gtest/gtest.h>
 
-#include <Eigen/LU>
 #include <limits>
 
-#include "dynamics_core/counting.hpp"
+#include "dynamics_core/counted_families.hpp"
+#include "support/linear_algebra.hpp"
 #include "support/planar_arm.hpp"
 #include "support/trees.hpp"
 
@@ -27,7 +27,7 @@ MatrixXd mass_matrix(Dynamics<double>& dynamics, const VectorXd& q) {
 }
 
 /// What round-off leaves of an inverse or a solution: it grows with the condition of M.
-double bound(const MatrixXd& M) { return 1e-13 + 1e-15 * M.norm() * M.inverse().norm(); }
+double bound(const MatrixXd& M) { return 1e-13 + 1e-15 * M.norm() * support::inverse(M).norm(); }
 
 /// Is the body j an ancestor of k, or k itself?
 bool above(const Model& model, int j, int k) {
@@ -124,7 +124,7 @@ TEST(UdutForwardDynamics, IsTheClosedFormOfThePlanarArm) {
     VectorXd a(3);
     ASSERT_EQ(dynamics.families().udut.forward_dynamics(q, v, tau, a), Status::ok);
     const Eigen::Vector3d rhs = tau - arm.C * v - arm.gravity;
-    ASSERT_TRUE(close_to(a, VectorXd(arm.M.inverse() * rhs), 1e-11));
+    ASSERT_TRUE(close_to(a, support::solve(arm.M, rhs), 1e-11));
   }
 }
 

@@ -169,10 +169,8 @@ class Counted {
   };
   static constexpr std::int64_t first_constant = std::int64_t{1} << 40;
 
-  [[nodiscard]] static Tape& tape() {
-    thread_local Tape t;
-    return t;
-  }
+  /// One for each thread, wherever the code that records was compiled.
+  [[nodiscard]] static Tape& tape();
   [[nodiscard]] static std::size_t index(std::int64_t reference) noexcept {
     return static_cast<std::size_t>(reference < 0 ? -reference : reference);
   }

@@ -95,10 +95,10 @@ void exponential(const Vec3<S>& phi, const Vec3<S>& u, Quaternion<S>& dq, Vec3<S
 /// The shortest rotation that turns z onto a unit vector; half a turn about x onto -z. Eigen's
 /// FromTwoVectors takes ten seconds to compile.
 [[nodiscard]] inline Eigen::Matrix3d rotation_of_z_onto(const Eigen::Vector3d& axis) {
-  const double xx_yy = axis.x() * axis.x() + axis.y() * axis.y();
-  const double one_and_z = axis.z() < 0.0 ? xx_yy / (1.0 - axis.z()) : 1.0 + axis.z();
-  if (one_and_z == 0.0) return Eigen::Vector3d(1.0, -1.0, -1.0).asDiagonal();
-  const double s = std::sqrt(2.0 * one_and_z);
+  const double across = std::hypot(axis.x(), axis.y());
+  const double s = axis.z() < 0.0 ? across * std::sqrt(2.0 / (1.0 - axis.z()))  // √(2 + 2z)
+                                  : std::sqrt(2.0 * (1.0 + axis.z()));
+  if (s == 0.0) return Eigen::Vector3d(1.0, -1.0, -1.0).asDiagonal();
   const double x = -axis.y() / s;  // of the quaternion [z × axis; 1 + z·axis], and z = 0
   const double y = axis.x() / s;
   const double w = 0.5 * s;
