@@ -41,6 +41,12 @@ class LoopReader {
     if (file.IsMap()) check_keys("", file, {"loops"});
     if (!list || !list.IsSequence())
       refuse("", file, "has no list of loop joints", "write 'loops:' and a list under it");
+    constexpr std::size_t most = 256;  // memory grows with the square
+    if (list.size() > most)
+      refuse(
+          "", list,
+          "has " + std::to_string(list.size()) + " loop joints, more than " + std::to_string(most),
+          "split the robot into several models");
     LoopSet loops;
     for (const auto& node : list) loops.push_back(read_joint(node, loops.size() + 1));
     return loops;

@@ -69,6 +69,28 @@ struct Numbers {
   const char* otherwise = nullptr;  ///< where it is absent; null: it is needed
 };
 
+/// Where an element begins that has more attributes than any URDF needs, or nowhere. (tinyxml2
+/// compares each with all before it.)
+[[nodiscard]] std::size_t find_overfull_element(std::string_view xml) {
+  constexpr int most = 1000;
+  const auto past = [&xml](std::string_view end, std::size_t from) {
+    const std::size_t at = xml.find(end, from);
+    return at == xml.npos ? xml.size() : at + end.size();
+  };
+  for (std::size_t at = xml.find('<'); at < xml.size(); at = xml.find('<', at)) {
+    if (xml.substr(at, 4) == "<!--" || xml.substr(at, 9) == "<![CDATA[") {
+      at = past(xml[at + 2] == '-' ? "-->" : "]]>", at);
+      continue;
+    }
+    const std::size_t element = at;
+    for (int attributes = 0; at < xml.size() && xml[at] != '>'; ++at) {
+      if (xml[at] == '"' || xml[at] == '\'') at = past(xml.substr(at, 1), at + 1) - 1;
+      if (xml[at] == '=' && ++attributes > most) return element;
+    }
+  }
+  return xml.npos;
+}
+
 /// The XML side: structure into a RobotDescription, numbers into a plain URDF.
 class UrdfReader {
  public:
@@ -98,6 +120,11 @@ class UrdfReader {
   // --- XML ---------------------------------------------------------------------------------------
 
   void parse(const std::string& xml) {
+    if (const std::size_t at = find_overfull_element(xml); at != xml.npos)
+      refuse("line " + std::to_string(1 + std::count(xml.begin(),
+                                                     xml.begin() + static_cast<std::ptrdiff_t>(at),
+                                                     '\n')),
+             "an element has more than 1000 attributes", "remove those that a URDF does not know");
     const bool text = xml.find('\0') == xml.npos;
     if (!text || document_.Parse(xml.data(), xml.size()) != tinyxml2::XML_SUCCESS) {
       const std::string reason = text ? document_.ErrorName() : "it holds zero bytes";

@@ -72,12 +72,37 @@ std::string to_text(double value) { return format(value); }
 
 std::string to_short_text(double value) { return format(value, std::chars_format::general, 6); }
 
+std::string csv_field(const std::string& text) {
+  if (text.find_first_of(",\"\r\n") == text.npos) return text;
+  std::string out = "\"";
+  for (const char c : text) out += c == '"' ? std::string("\"\"") : std::string(1, c);
+  return out + '"';
+}
+
+std::string printable(std::string_view text) {
+  constexpr const char* digits = "0123456789abcdef";
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    auto c = static_cast<unsigned char>(text[i]);
+    const auto next = i + 1 < text.size() ? static_cast<unsigned char>(text[i + 1]) : 0U;
+    const bool second_set = c == 0xC2U && next >= 0x80U && next < 0xA0U;  // U+0080 to U+009F
+    if (c >= 0x20U && c != 0x7FU && !second_set) {
+      out += text[i];
+      continue;
+    }
+    if (second_set) c = static_cast<unsigned char>(next), ++i;
+    out += std::string("\\x") + digits[c >> 4U] + digits[c & 0xFU];
+  }
+  return out;
+}
+
 std::string shortened(std::string_view text) {
   constexpr std::size_t longest = 80;
-  if (text.size() <= longest) return std::string(text);
+  std::string out = printable(text.substr(0, 4 * longest));
+  if (out.size() <= longest) return out;
   std::size_t cut = longest;
-  while (cut > 0 && (static_cast<unsigned char>(text[cut]) & 0xC0U) == 0x80U) --cut;  // UTF-8
-  return std::string(text.substr(0, cut)) + "…";
+  while (cut > 0 && (static_cast<unsigned char>(out[cut]) & 0xC0U) == 0x80U) --cut;  // UTF-8
+  return out.substr(0, cut) + "…";
 }
 
 std::string quoted(const std::string& text) { return "'" + shortened(text) + "'"; }

@@ -2,6 +2,7 @@
 #include <iostream>
 
 #include "common.hpp"
+#include "dynamics_core/text.hpp"
 
 namespace dynamics_core::tools {
 
@@ -20,7 +21,8 @@ int check(const RobotOptions& options) {
             << counted(model.links.size(), "link") << ", "
             << (loops.empty() ? "" : counted(loops.size(), "loop joint") + ", ")
             << counted(model.warnings.size(), "warning") << '\n';
-  for (const std::string& warning : model.warnings) std::cout << "warning: " << warning << '\n';
+  for (const std::string& warning : model.warnings)
+    std::cout << "warning: " << text::printable(warning) << '\n';
   return 0;
 }
 

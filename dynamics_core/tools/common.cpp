@@ -5,8 +5,8 @@
 #include <fstream>
 #include <map>
 #include <ostream>
-#include <sstream>
 
+#include "dynamics_core/config_error.hpp"
 #include "dynamics_core/load.hpp"
 #include "dynamics_core/text.hpp"
 
@@ -138,14 +138,18 @@ std::vector<CarriedPayload> parse_payloads(const Model& model,
     if (x.size() != 4 && x.size() != 10)
       throw UsageError(what + ": write it as link,mass,x,y,z or as " +
                        "link,mass,x,y,z,ixx,ixy,ixz,iyy,iyz,izz");
-    if (x[0] < 0.0) throw UsageError(what + ": the mass must not be negative");
     Payload<double> payload{x[0], {x[1], x[2], x[3]}, Symmetric3<double>::zero()};
     if (x.size() == 10) payload.inertia = {x[4], x[5], x[6], x[7], x[8], x[9]};
     const std::string link = trimmed(text.substr(0, comma));
-    const int index = model.find_link(link);
-    if (index < 0)
+    if (model.find_link(link) < 0)
       throw ModelError(option, "link '" + link + "'", "there is no such link to carry it",
                        "`dynamics info` lists the links");
+    int index = -1;
+    try {
+      index = checked_payload(model, link, payload);
+    } catch (const ConfigError& error) {
+      throw UsageError(what + ": " + error.what());
+    }
     for (const CarriedPayload& other : payloads)
       if (other.link == index)
         throw UsageError(option + ": link '" + link + "' is named twice; give one payload a link");
@@ -175,12 +179,18 @@ std::string method_help() {
 }
 
 std::string read_text_file(const std::string& path) {
+  constexpr std::size_t largest =
+      10'000'000;  // read_waypoints refuses more; a device may never end
   std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  text << file.rdbuf();
-  if (!file.is_open() || file.bad() || text.fail())
+  std::string text;
+  std::vector<char> part(std::size_t{1} << 16U);
+  do {
+    file.read(part.data(), static_cast<std::streamsize>(part.size()));
+    text.append(part.data(), static_cast<std::size_t>(file.gcount()));
+  } while (file && text.size() <= largest);
+  if (!file.is_open() || file.bad() || text.empty())
     throw std::runtime_error(path + ": cannot be read, or is empty; check the name");
-  return text.str();
+  return text;
 }
 
 CoordinateNames coordinate_names(const Model& model) {
@@ -202,7 +212,9 @@ CoordinateNames coordinate_names(const Model& model) {
   return names;
 }
 
-void print_table(std::ostream& out, const std::vector<Row>& rows) {
+void print_table(std::ostream& out, std::vector<Row> rows) {
+  for (Row& row : rows)
+    for (std::string& cell : row) cell = text::printable(cell);
   std::vector<std::size_t> widths(rows.front().size(), 0);
   std::vector<bool> numeric(rows.front().size(), true);
   for (const Row& row : rows) {

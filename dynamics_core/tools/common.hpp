@@ -95,6 +95,6 @@ struct CoordinateNames {
 
 /// Prints left-aligned text and right-aligned numbers in columns. The first row is the heading.
 using Row = std::vector<std::string>;
-void print_table(std::ostream& out, const std::vector<Row>& rows);
+void print_table(std::ostream& out, std::vector<Row> rows);
 
 }  // namespace dynamics_core::tools

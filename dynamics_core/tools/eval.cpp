@@ -278,14 +278,41 @@ struct EvalOptions {
   return tip_link(model);
 }
 
+constexpr std::size_t longest_line = std::size_t{10} << 20U;  ///< bytes
+
+/// The next line without its end, cut after longest_line + 1 bytes: a device may never end.
+[[nodiscard]] bool read_line(std::istream& in, std::string& line) {
+  line.clear();
+  std::streambuf& bytes = *in.rdbuf();
+  constexpr int end = std::char_traits<char>::eof();
+  for (int c = bytes.sbumpc(); c != '\n'; c = bytes.sbumpc()) {
+    if (c == end) {
+      in.setstate(std::ios::eofbit);
+      return !line.empty();
+    }
+    line += static_cast<char>(c);
+    if (line.size() > longest_line) break;
+  }
+  return true;
+}
+
 int evaluate_stream(std::istream& in, const std::string& name, Evaluator& evaluate) {
   std::string line;
-  for (std::size_t number = 1; std::getline(in, line); ++number) {
+  const auto next_line = [&] {
+    try {
+      return read_line(in, line);
+    } catch (const std::ios_base::failure&) {  // of a directory, or a disk that fails
+      throw std::runtime_error(name + ": cannot be read to its end");
+    }
+  };
+  for (std::size_t number = 1; next_line(); ++number) {
+    if (line.size() > longest_line)
+      throw std::runtime_error(name + ": line " + std::to_string(number) +
+                               " is longer than 10 MB; write an object on each line");
     const Record out = evaluate(line, number);
     std::cout << out.dump(-1, ' ', false, Record::error_handler_t::replace) << '\n' << std::flush;
     if (!std::cout) return 1;  // nobody reads any more
   }
-  if (in.bad()) throw std::runtime_error(name + ": cannot be read to its end");
   return 0;
 }
 

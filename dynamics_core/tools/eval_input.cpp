@@ -62,6 +62,21 @@ void append(const JointInfo& joint, Order& order) {
   for (int i = 0; i < joint.nv; ++i) order.v.push_back(joint.v + i);
 }
 
+/// How deep brackets and braces nest, those in strings apart.
+[[nodiscard]] int depth(const std::string& text) {
+  int now = 0, deepest = 0;
+  bool in_string = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (c == '"') in_string = !in_string;
+    if (in_string && c == '\\') ++i;
+    if (in_string) continue;
+    if (c == '[' || c == '{') deepest = std::max(deepest, ++now);
+    if (c == ']' || c == '}') --now;
+  }
+  return deepest;
+}
+
 /// The library's text without its code in brackets, and not longer than a line.
 [[nodiscard]] std::string explanation(const Line::exception& error) {
   const std::string text = error.what();
@@ -78,6 +93,9 @@ LineReader::LineReader(const Model& model, int link) : model_(model), link_(link
 
 Line LineReader::parse(const std::string& text) {
   if (text.find_first_not_of(" \t\r") == std::string::npos) throw LineError("the line is empty");
+  constexpr int deepest = 100;  // what is deeper takes the stack of those who write it out
+  if (depth(text) > deepest)
+    throw LineError("nested more than " + std::to_string(deepest) + " deep; make id simpler");
   try {
     return Line::parse(text);
   } catch (const Line::exception& error) {

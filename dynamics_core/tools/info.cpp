@@ -190,7 +190,7 @@ void print_links(const Model& model, const Dynamics<double>& dynamics) {
 
 void print(const Model& model, const Dynamics<double>& dynamics, const LoopSet& loops,
            const Masses& masses) {
-  std::cout << "Robot               " << model.name << '\n'
+  std::cout << "Robot               " << text::printable(model.name) << '\n'
             << "Joints              " << model.joints.size() << '\n'
             << "Degrees of freedom  " << model.nv << '\n'
             << "Links               " << model.links.size() << '\n'
@@ -204,7 +204,8 @@ void print(const Model& model, const Dynamics<double>& dynamics, const LoopSet& 
   print_links(model, dynamics);
   if (model.warnings.empty()) return;
   std::cout << "\nWarnings\n";
-  for (const std::string& warning : model.warnings) std::cout << "  " << warning << '\n';
+  for (const std::string& warning : model.warnings)
+    std::cout << "  " << text::printable(warning) << '\n';
 }
 
 struct InfoOptions {

@@ -80,7 +80,9 @@ int main(int argc, char** argv) {
   try {
     program.parse(argc, argv);
   } catch (const CLI::Success& request) {  // --help, --version
-    return program.exit(request);
+    program.exit(request);
+    std::cout.flush();
+    return std::cout ? 0 : report("cannot write the output: " + std::string(std::strerror(errno)));
   } catch (const CLI::ParseError& error) {
     return report_misuse(explain(error, program, argc, argv), chosen(program));
   } catch (const dynamics_core::ConfigError& error) {  // an instruction set that there is not

@@ -10,6 +10,7 @@ import html
 import io
 import json
 import math
+import os
 import re
 import sys
 
@@ -641,8 +642,13 @@ def main(arguments):
     with open(arguments[1], encoding="utf-8") as file:
         data = json.load(file)
     text = page(data)
-    with open(arguments[2], "w", encoding="utf-8") as file:
-        file.write(text)
+    try:
+        with open(arguments[2], "w", encoding="utf-8") as file:
+            file.write(text)
+    except OSError as error:
+        if os.path.isfile(arguments[2]):
+            os.remove(arguments[2])  # half a page
+        sys.exit(f"{arguments[2]}: cannot be written: {error.strerror}")
 
 
 if __name__ == "__main__":

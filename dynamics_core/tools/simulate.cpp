@@ -207,7 +207,7 @@ class Recorder {
     line_ = "t";
     const auto add = [this](bool wanted, const char* prefix, const std::vector<std::string>& list) {
       for (const std::string& name : list)
-        if (wanted) line_ += "," + (prefix + name);
+        if (wanted) line_ += "," + text::csv_field(prefix + name);
     };
     add(q_, "q.", names.q);
     add(v_, "v.", names.v);
@@ -248,7 +248,7 @@ using Observe = std::function<Status(const State&)>;
   for (double k = 1.0; k <= intervals && result.status == Status::ok; ++k) {
     const double begin = x.t;
     const double end = k < intervals ? k * options.interval : options.duration;
-    const double n = std::ceil((end - begin) / options.step - 1e-9);
+    const double n = std::max(1.0, std::ceil((end - begin) / options.step - 1e-9));
     const double dt = (end - begin) / n;
     for (double i = 0.0; i < n && result.status == Status::ok; ++i) {
       const double t = begin + i * dt;

@@ -355,7 +355,8 @@ void print_results(const Experiment& x, const std::vector<Outcome>& outcomes) {
 }
 
 void print_heading(const Experiment& x, const std::string& differ) {
-  std::cout << "Robot       " << x.model.name << ", " << x.model.nv << " joints; " << differ << '\n'
+  std::cout << "Robot       " << text::printable(x.model.name) << ", " << x.model.nv << " joints; "
+            << differ << '\n'
             << "Trajectory  " << x.motion.name << ", " << fixed(x.motion.duration, 2) << " s\n"
             << "Loop        " << format(1.0 / x.period, 6) << " Hz, " << x.cycles << " cycles, "
             << x.steps << (x.steps == 1 ? " step" : " steps") << " of simulation a cycle, budget "
@@ -385,7 +386,7 @@ void print_overloads(const Experiment& x) {
   for (const JointInfo& joint : x.model.joints)
     if (joint.limits.effort > 0.0 && peak[joint.v] > joint.limits.effort)
       std::cout << "! The trajectory asks for an effort of " << format(peak[joint.v], 3)
-                << " of joint " << joint.name << ", whose limit is "
+                << " of joint " << text::printable(joint.name) << ", whose limit is "
                 << format(joint.limits.effort, 3) << '\n';
 }
 
@@ -419,7 +420,8 @@ void write_csv(const std::string& file, const Experiment& x, const std::vector<O
   std::ofstream out(file);
   std::string line = "law,t,compute_us";
   for (const char* prefix : {"q_d.", "v_d.", "a_d.", "q.", "v.", "tau."})
-    for (const JointInfo& joint : x.model.joints) line += "," + (prefix + joint.name);
+    for (const JointInfo& joint : x.model.joints)
+      line += "," + text::csv_field(prefix + joint.name);
   out << line << '\n';
   Desired at{VectorXd::Zero(x.model.nq), VectorXd::Zero(x.model.nv), VectorXd::Zero(x.model.nv)};
   for (const Outcome& o : outcomes) {

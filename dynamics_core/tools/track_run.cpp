@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 
+#include "dynamics_core/text.hpp"
 #include "realtime.hpp"
 #include "track.hpp"
 
@@ -56,6 +57,7 @@ class Loop {
     for (const CarriedPayload& on : x.payloads)
       require(robot_.set_payload(on.link, on.payload), "--payload-unknown");
     require(x.motion.path(0.0, at_), "the trajectory");
+    lowest_ = highest_ = at_.q;
     require(robot_.start(at_.q, at_.v), "the start of the trajectory");
     if (controller_.activate(measurement()) == control::ControllerState::inactive)
       throw std::runtime_error("the controller does not start");
@@ -82,6 +84,17 @@ class Loop {
     out_.missed_beats = missed_beats;
     out_.failure = std::move(failure);
     return std::move(out_);
+  }
+
+  /// What is off by more than the trajectory is wide does not follow it. (Gains alone sag under
+  /// gravity as far as they will; that is what they are shown for.)
+  [[nodiscard]] std::string verdict() const {
+    const double width = (highest_ - lowest_).maxCoeff();
+    const double off = out_.peak_by_joint.maxCoeff();
+    if (off <= width || out_.law->compensation == control::Compensation::none) return {};
+    return "does not follow: off by " + text::to_short_text(off) + " " + position_unit(x_.model) +
+           ", and the trajectory is " + text::to_short_text(width) +
+           " wide; take a higher --rate or --bandwidth";
   }
 
   [[nodiscard]] std::string failure(long k) const {
@@ -112,6 +125,8 @@ class Loop {
 
   void take_stock(long k, std::int64_t nanoseconds) noexcept {
     error_ = at_.q - robot_.position();
+    lowest_ = lowest_.cwiseMin(at_.q);
+    highest_ = highest_.cwiseMax(at_.q);
     squares_ += error_.cwiseAbs2();
     out_.peak_by_joint = out_.peak_by_joint.cwiseMax(error_.cwiseAbs());
     out_.peak_effort = out_.peak_effort.cwiseMax(controller_.command().effort.cwiseAbs());
@@ -131,6 +146,7 @@ class Loop {
   Status robot_status_ = Status::ok;
   Desired at_;
   VectorXd error_, squares_;
+  VectorXd lowest_, highest_;  ///< of the reference
   Outcome out_;
 };
 
@@ -167,7 +183,7 @@ Outcome run_law(const Experiment& experiment, const Law& law,
     if (!loop.cycle(k)) return loop.finish(loop.failure(k), missed());
     progress(k);
   }
-  return loop.finish("", missed());
+  return loop.finish(loop.verdict(), missed());
 }
 
 }  // namespace dynamics_core::tools

@@ -25,16 +25,16 @@ constexpr int throttle = 5000;  // ms between two log lines of a kind
 }
 
 /// Throws RequestError unless the message is one point with a position of each joint it names.
-[[nodiscard]] Reference read_reference(const dynamics_core::Model& model,
-                                       const trajectory_msgs::msg::JointTrajectory& message,
-                                       const rclcpp::Time& now) {
+[[nodiscard]] ReceivedReference read_reference(const dynamics_core::Model& model,
+                                               const trajectory_msgs::msg::JointTrajectory& message,
+                                               const rclcpp::Time& now) {
   if (message.joint_names.empty() || message.points.size() != 1) {
     throw RequestError("it has " + std::to_string(message.joint_names.size()) +
                        " joint names and " + std::to_string(message.points.size()) +
                        " points; name the joints and give one point");
   }
-  Reference reference{dynamics_core::select_joints(model, message.joint_names), message.points[0],
-                      now};
+  ReceivedReference reference{dynamics_core::select_joints(model, message.joint_names),
+                              message.points[0], now};
   const auto check = [&reference](const char* name, const std::vector<double>& values) {
     if (values.size() != reference.joints.size()) {
       throw RequestError(std::string(name) + " has " + std::to_string(values.size()) +

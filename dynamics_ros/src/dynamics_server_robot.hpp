@@ -16,7 +16,7 @@
 
 namespace realtime_dynamics {
 
-struct Reference {
+struct ReceivedReference {
   dynamics_core::JointSelection joints;
   trajectory_msgs::msg::JointTrajectoryPoint point;  ///< by these joints
   rclcpp::Time received;
@@ -45,7 +45,7 @@ struct DynamicsServer::Robot {
   [[nodiscard]] JointState feedforward() const;
   [[nodiscard]] JointState gravity() const;
   [[nodiscard]] JointSpaceMatrix mass_matrix() const;
-  std::optional<Reference> reference;
+  std::optional<ReceivedReference> reference;
 
  private:
   [[nodiscard]] JointState message(const dynamics_core::JointStates& at,

@@ -186,7 +186,7 @@ SimulatedSystem::CallbackReturn SimulatedSystem::on_configure(
       const std::string name = joint.name + "/" + quantities[k];
       if (has_state(name)) joint.states[k] = get_state_interface_handle(name);
       if (k >= drives.size()) continue;
-      Command& command = joint.commands[k];
+      CommandPort& command = joint.commands[k];
       if (has_command(name)) command.handle = get_command_interface_handle(name);
       command.claimed = false;
     }
@@ -199,7 +199,7 @@ SimulatedSystem::CallbackReturn SimulatedSystem::on_configure(
 SimulatedSystem::CallbackReturn SimulatedSystem::on_activate(
     const rclcpp_lifecycle::State& /*previous*/) {
   for (Joint& joint : joints_)
-    for (Command& command : joint.commands) command.stale = command.claimed.load();
+    for (CommandPort& command : joint.commands) command.stale = command.claimed.load();
   rest();
   return CallbackReturn::SUCCESS;
 }
@@ -230,11 +230,11 @@ void SimulatedSystem::rest() {
 SimulatedSystem::return_type SimulatedSystem::perform_command_mode_switch(
     const std::vector<std::string>& start_interfaces,
     const std::vector<std::string>& stop_interfaces) {
-  const auto is_among = [](const Command& command, const std::vector<std::string>& names) {
+  const auto is_among = [](const CommandPort& command, const std::vector<std::string>& names) {
     return std::find(names.begin(), names.end(), command.handle->get_name()) != names.end();
   };
   for (Joint& joint : joints_) {
-    for (Command& command : joint.commands) {
+    for (CommandPort& command : joint.commands) {
       if (command.handle == nullptr) continue;
       const bool was_claimed = command.claimed;
       if (is_among(command, stop_interfaces)) command.claimed = false;
@@ -288,7 +288,7 @@ void SimulatedSystem::take_commands(Joint& joint) {
   Drive drive = Drive::brake;
   bool decided = false;
   for (std::size_t k = 0; k < drives.size(); ++k) {
-    Command& command = joint.commands[k];
+    CommandPort& command = joint.commands[k];
     if (!command.claimed) {
       command.value = nan;
     } else if (command.stale) {

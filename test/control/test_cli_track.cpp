@@ -231,9 +231,18 @@ TEST_F(CliTrack, TellsOfALawThatFails) {
 
 TEST_F(CliTrack, TellsOfATrajectoryThatTheDrivesCannotFollow) {
   const Outcome outcome = run_dynamics("track --laws feedforward --payload tool,20,0,0,0 " + arm);
-  EXPECT_EQ(outcome.code, 0) << outcome.err;
-  EXPECT_THAT(outcome.out, AllOf(HasSubstr("of joint shoulder, whose limit is 40"),
-                                 HasSubstr("held back by effort limits")));
+  EXPECT_EQ(outcome.code, 1) << outcome.err;
+  EXPECT_THAT(outcome.out,
+              AllOf(HasSubstr("of joint shoulder, whose limit is 40"),
+                    HasSubstr("held back by effort limits"), HasSubstr("does not follow: off by")));
+}
+
+TEST_F(CliTrack, TellsOfALoopThatIsTooSlow) {
+  const Outcome outcome = run_dynamics("track --rate 50 --laws feedforward,computed_torque " +
+                                       std::string(RD_SOURCE_DIR) + "/config/robots/planar3r.yaml");
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_THAT(outcome.out, HasSubstr("! PD + feed-forward: does not follow: off by"));
+  EXPECT_THAT(outcome.out, testing::Not(HasSubstr("computed torque: does not")));
 }
 
 TEST_F(CliTrack, ExplainsMistakes) {

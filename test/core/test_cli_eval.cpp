@@ -349,7 +349,11 @@ TEST_F(CliEval, BadLinesAreAnsweredAndTheStreamGoesOn) {
       {R"({"q": [NaN, 0.2]})", "not JSON"},
       {R"({"q": [1e999, 0.2]})", "not JSON"},
       {"{\"q\": [0.1, 0.2], \"id\": \"\xff\"}", "not JSON"},
-      {std::string(100000, '['), "not JSON"},
+      {std::string(100000, '['), "nested more than 100 deep"},
+      {R"({"q": [0.1, 0.2], "id": )" + std::string(100000, '[') + std::string(100000, ']') + "}",
+       "nested more than 100 deep"},
+      {R"({"q": [0.1, 0.2], "id": "\"[[)" + std::string(200, '[') + R"(", "v": 1})",
+       "v is not an array"},
       {"[0.1, 0.2]", "not a JSON object"},
       {"17", "not a JSON object"},
       {"{}", "q is missing"},
@@ -412,6 +416,15 @@ TEST_F(CliEval, LongLinesAndNoNewlineAtTheEnd) {
   const auto records = eval(arm + " --compute tau", line + "\r\n" + R"({"q": [0.1, 0.2]})");
   ASSERT_EQ(records.size(), 2U);
   EXPECT_EQ(records[0]["tau"], records[1]["tau"]);
+}
+
+TEST_F(CliEval, RefusesALineThatDoesNotEnd) {
+  for (const std::string& arguments :
+       {"eval " + arm + " --input /dev/zero", "simulate " + arm + " --torque /dev/zero"}) {
+    const Outcome outcome = run_dynamics(arguments);
+    EXPECT_EQ(outcome.code, 1) << arguments;
+    EXPECT_THAT(outcome.err, HasSubstr("10 MB")) << arguments;
+  }
 }
 
 TEST_F(CliEval, ReadsAFile) {

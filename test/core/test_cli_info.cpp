@@ -161,6 +161,7 @@ TEST_F(CliInfo, MistakesOnTheCommandLineExitTwoWithAHint) {
                                        "info --payload tool,1,2 " + arm,
                                        "info --payload tool " + arm,
                                        "info --payload tool,-1,0,0,0 " + arm,
+                                       "info --payload tool,1,0,0,0,1,0,0,0.1,0,0.1 " + arm,
                                        "info --payload tool,1,0,0,0 --payload tool,1,0,0,0 " + arm,
                                        "info " + arm + " " + arm,
                                        "eval --method nonsense " + arm,
@@ -172,6 +173,8 @@ TEST_F(CliInfo, MistakesOnTheCommandLineExitTwoWithAHint) {
   }
   EXPECT_THAT(run_dynamics("nonsense").err, HasSubstr("'nonsense'"));
   EXPECT_THAT(run_dynamics("info --gravity 1,2,x " + arm).err, HasSubstr("'x'"));
+  EXPECT_THAT(run_dynamics("info --payload tool,1,0,0,0,1,0,0,0.1,0,0.1 " + arm).err,
+              HasSubstr("no principal moment negative or above the sum of the others"));
 }
 
 TEST_F(CliInfo, HelpAndVersion) {
@@ -192,6 +195,8 @@ TEST_F(CliInfo, SaysSoWhenTheOutputCannotBeWritten) {
   const Outcome outcome = run_dynamics("info " + arm + " >/dev/full; echo $?");
   EXPECT_EQ(outcome.out, "1\n");
   EXPECT_THAT(outcome.err, HasSubstr("cannot write"));
+  for (const std::string request : {"--help", "--version", "info --help"})
+    EXPECT_EQ(run_dynamics(request + " >/dev/full; echo $?").out, "1\n") << request;
 }
 
 TEST_F(CliInfo, AReaderThatLeavesIsNoError) {

@@ -214,6 +214,16 @@ TEST_F(CliSimulate, WritesAFile) {
   EXPECT_EQ(run_dynamics("simulate " + gripper + " --output /dev/full").code, 1);
 }
 
+TEST_F(CliSimulate, NoStepIsLongerThanTheInterval) {
+  for (const std::string& integrator : integrators) {
+    const std::string how = gripper + " --duration 0.02 --interval 0.01 --integrator " + integrator;
+    const Table coarse = simulate(how + " --step 1e7");
+    const Table fine = simulate(how + " --step 0.01");
+    EXPECT_GT(coarse["q.left_slide"].back(), 0.0) << integrator;
+    EXPECT_NEAR(coarse["q.left_slide"].back(), fine["q.left_slide"].back(), 1e-9) << integrator;
+  }
+}
+
 TEST_F(CliSimulate, CountsItsSteps) {
   const Outcome outcome =
       run_dynamics("simulate " + gripper + " --integrator rk4 --step 0.01 --statistics");

@@ -255,6 +255,17 @@ TEST(LoadUrdfFile, RefusesMoreThan10MB) {
   EXPECT_THAT(error_in(xml), HasSubstr("arm.urdf: file: is larger than 10 MB"));
 }
 
+TEST(LoadUrdfFile, RefusesAnElementOfManyAttributes) {
+  const auto with = [](int attributes) {
+    std::string xml = "<!-- ' = <a -->\n<robot name='arm'>\n<link name='base' note='a > \" ='";
+    for (int i = 2; i < attributes; ++i) xml += " a" + std::to_string(i) + "='='";
+    return xml + "/></robot>";
+  };
+  EXPECT_EQ(error_in(with(1000)), "");
+  EXPECT_THAT(error_in(with(400'000)),
+              HasSubstr("arm.urdf: line 3: an element has more than 1000 attributes"));
+}
+
 TEST(LoadUrdfFile, RefusesAnEndlessFile) {
   if (!std::filesystem::exists("/dev/zero")) GTEST_SKIP();
   EXPECT_THAT(error_of([] { (void)parse_file("/dev/zero"); }), HasSubstr("larger than 10 MB"));

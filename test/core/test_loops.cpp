@@ -12,6 +12,7 @@
 #include "dynamics_core/families.hpp"
 #include "dynamics_core/loops.hpp"
 #include "support/allocation_guard.hpp"
+#include "support/errors.hpp"
 #include "support/kinds.hpp"
 
 using namespace dynamics_core;
@@ -756,6 +757,10 @@ TEST(LoopFile, NamesWhatIsWrong) {
   EXPECT_THROW((void)load_loops("/nonexistent/loops.yaml", model), ModelError);
   EXPECT_THROW((void)parse_loops(std::string(10'000'001, '#'), model), ModelError);
   EXPECT_TRUE(parse_loops("loops: []", model).empty());
+  std::string many = "loops:";
+  for (int i = 0; i < 257; ++i) many += "\n  - {}";
+  EXPECT_THAT(support::error_of([&] { (void)parse_loops(many, model); }),
+              testing::HasSubstr("257 loop joints, more than 256"));
 }
 
 TEST(LoopSets, WrittenByHandAreChecked) {

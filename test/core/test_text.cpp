@@ -105,6 +105,18 @@ TEST(Text, ShortensWhatIsTooLongForAMessage) {
   EXPECT_EQ(shortened(std::string(79, 'x') + "ä…"), std::string(79, 'x') + "…");
 }
 
+TEST(Text, ControlCharactersReachNoTerminal) {
+  EXPECT_EQ(quoted("a\x1b[2J\a\nerror: b\r\x7f"), "'a\\x1b[2J\\x07\\x0aerror: b\\x0d\\x7f'");
+  EXPECT_EQ(printable("\xc2\x9b\xc2\xa0ä"), "\\x9b\xc2\xa0ä");  // CSI in one character
+  EXPECT_EQ(printable(std::string_view("\0", 1)), "\\x00");
+}
+
+TEST(Text, FieldsOfTables) {
+  EXPECT_EQ(csv_field("q.elbow"), "q.elbow");
+  EXPECT_EQ(csv_field("a,b"), "\"a,b\"");
+  EXPECT_EQ(csv_field("a\"b\n"), "\"a\"\"b\n\"");
+}
+
 TEST(Text, Joins) {
   EXPECT_EQ(joined(std::array{"b", "a"}), "b, a");
   EXPECT_EQ(joined(std::set<std::string>{"b", "a"}, " or "), "a or b");

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "dynamics_core/spatial.hpp"
+#include "dynamics_core/text.hpp"
 
 namespace dynamics_core {
 
@@ -21,8 +22,9 @@ class ModelError : public std::runtime_error {
  public:
   ModelError(const std::string& source, const std::string& element, const std::string& problem,
              const std::string& remedy)
-      : std::runtime_error((source.empty() ? std::string() : source + ": ") + element + ": " +
-                           problem + (remedy.empty() ? std::string() : "; " + remedy)),
+      : std::runtime_error(text::printable((source.empty() ? std::string() : source + ": ") +
+                                           element + ": " + problem +
+                                           (remedy.empty() ? std::string() : "; " + remedy))),
         element_(element) {}
   /// e.g. "joint 'elbow'"
   [[nodiscard]] const std::string& element() const noexcept { return element_; }

@@ -80,16 +80,19 @@
 
 namespace dynamics_core {
 
-template <class S>
-using Vec3 = Eigen::Matrix<S, 3, 1>;
-template <class S>
-using Mat3 = Eigen::Matrix<S, 3, 3>;
 /// What the library keeps and hands out. How Eigen aligns and allocates depends on the instructions
 /// it is compiled for; of these it does not, so that library and program may be compiled for
 /// different ones. (Registers of several lanes want more than malloc's alignment; they stay inside.)
 template <class S>
 inline constexpr int storage = alignof(S) > alignof(std::max_align_t) ? Eigen::AutoAlign
                                                                       : Eigen::DontAlign;
+/// Eigen aligns three doubles or floats never, so that these are its own types.
+template <class S>
+inline constexpr int storage_of_three = sizeof(S) % 16 == 0 ? storage<S> : Eigen::AutoAlign;
+template <class S>
+using Vec3 = Eigen::Matrix<S, 3, 1, storage_of_three<S>>;
+template <class S>
+using Mat3 = Eigen::Matrix<S, 3, 3, storage_of_three<S>>;
 template <class S>
 using Vec6 = Eigen::Matrix<S, 6, 1, storage<S>>;
 template <class S>

@@ -39,9 +39,15 @@ template <class Integer>
 /// The same with six significant digits, for computed values.
 [[nodiscard]] std::string to_short_text(double value);
 
+/// A field of a CSV file, in double quotes where it has to be.
+[[nodiscard]] std::string csv_field(const std::string& text);
+
 // --- Messages ------------------------------------------------------------------------------------
 
-/// Cut where it is too long for a message.
+/// Fit for a terminal and a log: control characters, which move the cursor or begin lines of their
+/// own, are written as \x1b.
+[[nodiscard]] std::string printable(std::string_view text);
+/// The same, cut where it is too long for a message.
 [[nodiscard]] std::string shortened(std::string_view text);
 /// The same in single quotes. Where it took a view, std::quoted would be preferred to it.
 [[nodiscard]] std::string quoted(const std::string& text);

@@ -49,7 +49,7 @@ class SimulatedSystem : public hardware_interface::SystemInterface {
 
   enum Quantity { position, velocity, effort, acceleration };  ///< commands have the first three
 
-  struct Command {
+  struct CommandPort {
     CommandHandle handle;                                     ///< nullptr: not declared
     double value = std::numeric_limits<double>::quiet_NaN();  ///< as last read
     // A switch of controllers may come from another thread than the cycle.
@@ -62,8 +62,8 @@ class SimulatedSystem : public hardware_interface::SystemInterface {
     Eigen::Index dof = 0;
     double multiplier = 1.0, offset = 0.0;  ///< of a joint that mimics the one of this dof
     bool mimic = false;
-    std::array<StateHandle, 4> states;  ///< by quantity; nullptr: not declared
-    std::array<Command, 3> commands;    ///< by quantity
+    std::array<StateHandle, 4> states;    ///< by quantity; nullptr: not declared
+    std::array<CommandPort, 3> commands;  ///< by quantity
   };
 
   struct Load {

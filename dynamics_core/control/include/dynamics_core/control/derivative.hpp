@@ -18,7 +18,8 @@ namespace dynamics_core::control {
 ///     ẋ ← ẋ + (1 − exp(−2π f Δt)) ((x − x_last)/Δt − ẋ),
 ///
 /// which is exact for a quotient that is constant between samples, at any sampling interval Δt. It
-/// lags by about 1/(2π f) + Δt/2.
+/// lags by about 1/(2π f) + Δt/2. A rate that has died away is zero, as processors are slow with
+/// the smallest numbers; one that has overflowed starts anew.
 class Derivative {
  public:
   Derivative(Eigen::Index size, double cutoff_hz, std::vector<bool> wraps)
@@ -44,6 +45,7 @@ class Derivative {
       for (Eigen::Index i = 0; i < rate_.size(); ++i) {
         const double moved = difference(x[i], last_[i], wraps_[static_cast<std::size_t>(i)]);
         rate_[i] += share * (moved / elapsed_ - rate_[i]);
+        if (!(std::abs(rate_[i]) > negligible) || !std::isfinite(rate_[i])) rate_[i] = 0.0;
       }
     }
     for (Eigen::Index i = 0; i < last_.size(); ++i) last_[i] = x[i];
@@ -53,6 +55,8 @@ class Derivative {
   [[nodiscard]] const VectorX<double>& rate() const noexcept { return rate_; }
 
  private:
+  static constexpr double negligible = 1e-100;
+
   VectorX<double> last_, rate_;
   std::vector<bool> wraps_;
   double cutoff_;
