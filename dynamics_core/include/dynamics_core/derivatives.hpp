@@ -20,6 +20,8 @@
 /// alike: they are treated in groups of as many as a block holds (blocks.hpp).
 
 #include <array>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "dynamics_core/blocks.hpp"
@@ -89,6 +91,10 @@ struct Spatial {
 template <class T>
 [[nodiscard]] RD_INLINE Spatial<T> operator+(const Spatial<T>& a, const Spatial<T>& b) noexcept {
   return {a.angular + b.angular, a.linear + b.linear};
+}
+template <class T>
+[[nodiscard]] RD_INLINE Spatial<T> operator*(const T& s, const Spatial<T>& a) noexcept {
+  return {s * a.angular, s * a.linear};
 }
 template <class T>
 [[nodiscard]] RD_INLINE T dot(const Spatial<T>& V, const Spatial<T>& F) noexcept {
@@ -198,6 +204,16 @@ RD_INLINE void store(const Spatial<Numbers<S>>& from, Rows<S, 6>& rows) noexcept
   store<S>(from.linear, rows, 3);
 }
 
+/// f(c) for each row c, written out. (GCC would gather the rows of one body into registers.)
+template <class F, std::size_t... c>
+RD_INLINE void for_rows(F&& f, std::index_sequence<c...> /*rows*/) noexcept {
+  (f(std::integral_constant<std::size_t, c>()), ...);
+}
+template <std::size_t count, class F>
+RD_INLINE void for_rows(F&& f) noexcept {
+  for_rows(f, std::make_index_sequence<count>());
+}
+
 /// m, h and K
 template <class S>
 [[nodiscard]] RD_INLINE Inertia<Numbers<S>> inertia(const Rows<S, 10>& rows) noexcept {
@@ -249,15 +265,36 @@ template <class T>
           A.xx + A.yy + A.zz - xx - yy + (h.z + k.z) * p.z};
 }
 
-/// y[0..n) ∗= x, in whole blocks.
+/// Three blocks of a row at a time.
 template <class S>
-RD_INLINE void multiply(const S& x, int n, S* y) noexcept {
-  for (int k = 0; k < n; k += block_width<S>) {
-    Block<S> from;
-    load_block<S>(y + k, from);
-    store_block<S>(Block<S>(x * from), y + k);
+class ThreeBlocks {
+ public:
+  RD_INLINE explicit ThreeBlocks(const S* from) noexcept {
+    load_block<S>(from, a_);
+    load_block<S>(from + block_width<S>, b_);
+    load_block<S>(from + 2 * block_width<S>, c_);
   }
-}
+  RD_INLINE void store(S* to) const noexcept {
+    store_block<S>(a_, to);
+    store_block<S>(b_, to + block_width<S>);
+    store_block<S>(c_, to + 2 * block_width<S>);
+  }
+  RD_INLINE void multiply(const S& x) noexcept {
+    a_ = x * a_;
+    b_ = x * b_;
+    c_ = x * c_;
+  }
+  /// −= x row
+  RD_INLINE void subtract(const S& x, const S* row) noexcept {
+    const ThreeBlocks r(row);
+    a_ -= x * r.a_;
+    b_ -= x * r.b_;
+    c_ -= x * r.c_;
+  }
+
+ private:
+  Block<S> a_, b_, c_;
+};
 
 }  // namespace derivatives
 
@@ -304,18 +341,22 @@ class Derivatives {
     int outer;  ///< the body that carries the joint, −1: the base
     int end;    ///< of the subtree, which is one range of bodies
   };
-  /// A matrix wherever it lies.
-  struct View {
-    S* data;
-    Eigen::Index row, column;  ///< from one row, or column, to the next
+  /// Of the coordinates of a tree and of a subtree, as elements of M are not zero.
+  struct Range {
+    int tree_begin, tree_end, subtree_end;
+    int depth;  ///< how many ancestors the coordinate has
   };
+  /// Which of the three matrices in rows_.
+  enum Part { by_q, by_v, by_effort };
 
-  [[nodiscard]] RD_INLINE Group& group(int body) noexcept { return group_.data()[body / width]; }
+  [[nodiscard]] RD_INLINE Group& group(int body) noexcept {
+    return group_.data()[static_cast<unsigned>(body) / width];
+  }
   [[nodiscard]] RD_INLINE const Group& group(int body) const noexcept {
-    return group_.data()[body / width];
+    return group_.data()[static_cast<unsigned>(body) / width];
   }
   [[nodiscard]] RD_INLINE static std::size_t lane(int body) noexcept {
-    return static_cast<std::size_t>(body % width);
+    return static_cast<unsigned>(body) % width;
   }
 
   /// Of one body.
@@ -324,8 +365,18 @@ class Derivatives {
     const std::size_t k = lane(body);
     return {{rows[0][k], rows[1][k], rows[2][k]}, {rows[3][k], rows[4][k], rows[5][k]}};
   }
-  [[nodiscard]] constexpr static int whole_blocks(int n) noexcept { return n / width * width; }
+  RD_INLINE static void put(const derivatives::Spatial<S>& from, Rows<6>& rows,
+                            std::size_t k) noexcept {
+    rows[0][k] = from.angular.x;
+    rows[1][k] = from.angular.y;
+    rows[2][k] = from.angular.z;
+    rows[3][k] = from.linear.x;
+    rows[4][k] = from.linear.y;
+    rows[5][k] = from.linear.z;
+  }
+  [[nodiscard]] constexpr static int whole_blocks(int n) noexcept { return n & ~(width - 1); }
 
+  void find_ranges();
   void update_constants() noexcept;
   void pose_bodies() noexcept;
   void move(VectorIn<S> v) noexcept;
@@ -340,9 +391,10 @@ class Derivatives {
   void mass_matrix(Put&& put) noexcept;
   void put_mass_matrix(MatrixOut<S>& M) noexcept;
   void bias(VectorOut<S>& tau) const noexcept;
-  void pairs(const View& by_q, const View& by_v) noexcept;
-  void take_forces_from_floating_joints(const View& by_q) noexcept;
-  void add(const Body<S>& row, const Body<S>& column, const S& x, const View& to) const noexcept;
+  template <class OfQ, class OfV>
+  void pairs(OfQ&& of_q, OfV&& of_v) noexcept;
+  template <class OfQ>
+  void take_forces_from_floating_joints(OfQ&& of_q) noexcept;
   [[nodiscard]] StatusOf<S> factorized_mass_matrix() noexcept;
   void eliminate_upwards() noexcept;
   void substitute_downwards() noexcept;
@@ -354,13 +406,10 @@ class Derivatives {
   std::array<BlockVector<S>, 4> row_;  ///< elements of a row or column, by body
   MassMatrixFactors<S> factors_;
   VectorX<S> a_;  ///< nv
-  /// M⁻¹ times ∂τ/∂q and ∂τ/∂v, whose columns alternate, and times 1: nv rows, each of these two
-  /// parts in whole blocks.
+  /// M⁻¹ times ∂τ/∂q, ∂τ/∂v and −1, whose columns take turns: nv rows, in whole blocks for each.
   BlockVector<S> rows_;
-  int part_, stride_;
-  /// By coordinate: the range of its tree's coordinates, the end of its subtree's, and how many
-  /// ancestors it has.
-  std::vector<int> tree_begin_, tree_end_, subtree_end_, depth_;
+  int stride_;
+  std::vector<Range> range_;  ///< by coordinate
 };
 
 // --- Implementation ------------------------------------------------------------------------------
@@ -371,37 +420,22 @@ Derivatives<S>::Derivatives(Tree<S>& tree)
       group_(static_cast<std::size_t>(blocks_for<S>(tree.nb()))),
       factors_(tree),
       a_(VectorX<S>::Zero(tree.nv())),
-      part_(blocks_for<S>(2 * tree.nv()) * width),
-      stride_(part_ + blocks_for<S>(tree.nv()) * width),
-      tree_begin_(static_cast<std::size_t>(tree.nv())),
-      tree_end_(tree_begin_),
-      subtree_end_(tree_begin_),
-      depth_(tree_begin_) {
+      stride_(3 * blocks_for<S>(tree.nv()) * width),
+      range_(static_cast<std::size_t>(tree.nv())) {
   const auto at = [](int i) { return static_cast<std::size_t>(i); };
   const Body<S>* body = tree.bodies();
   for (int i = 0; i < tree.nb(); ++i) {
     const bool floats = is_floating(body[i].kind);
     place_.push_back({floats ? body[i - body[i].axis].parent : body[i].parent, i + 1});
   }
-  for (int i = tree.nb() - 1; i > 0; --i)
-    if (body[i].parent >= 0) {
-      int& end = place_[at(body[i].parent)].end;
-      end = std::max(end, place_[at(i)].end);
-    }
+  for (int i = tree.nb() - 1; i > 0; --i) {
+    if (body[i].parent < 0) continue;
+    int& end = place_[at(body[i].parent)].end;
+    end = std::max(end, place_[at(i)].end);
+  }
   for (auto& row : row_) row.assign(group_.size() * at(width), S(0));
   rows_.assign(at(tree.nv()) * at(stride_), S(0));
-  const int* parent = tree.dof_parents();
-  for (int k = 0; k < tree.nv(); ++k) {
-    tree_begin_[at(k)] = parent[k] < 0 ? k : tree_begin_[at(parent[k])];
-    depth_[at(k)] = parent[k] < 0 ? 0 : depth_[at(parent[k])] + 1;
-    subtree_end_[at(k)] = k + 1;
-  }
-  for (int k = tree.nv() - 1; k >= 0; --k)
-    if (parent[k] >= 0) {
-      int& end = subtree_end_[at(parent[k])];
-      end = std::max(end, subtree_end_[at(k)]);
-    }
-  for (int k = 0; k < tree.nv(); ++k) tree_end_[at(k)] = subtree_end_[at(tree_begin_[at(k)])];
+  find_ranges();
   const auto clear = [](auto& rows) {
     for (auto& row : rows) row.fill(S(0));
   };
@@ -420,6 +454,24 @@ Derivatives<S>::Derivatives(Tree<S>& tree)
   }
 }
 
+template <class S>
+void Derivatives<S>::find_ranges() {
+  const auto at = [](int i) { return static_cast<std::size_t>(i); };
+  const int* parent = tree_->dof_parents();
+  const int n = tree_->nv();
+  for (int k = 0; k < n; ++k) {
+    const bool root = parent[k] < 0;
+    range_[at(k)] = {root ? k : range_[at(parent[k])].tree_begin, 0, k + 1,
+                     root ? 0 : range_[at(parent[k])].depth + 1};
+  }
+  for (int k = n - 1; k > 0; --k) {
+    if (parent[k] < 0) continue;
+    int& end = range_[at(parent[k])].subtree_end;
+    end = std::max(end, range_[at(k)].subtree_end);
+  }
+  for (Range& r : range_) r.tree_end = range_[at(r.tree_begin)].subtree_end;
+}
+
 /// K = ½ tr(I) 1 − I of the bodies' moments of inertia.
 template <class S>
 void Derivatives<S>::update_constants() noexcept {
@@ -429,7 +481,7 @@ void Derivatives<S>::update_constants() noexcept {
     const S half = S(0.5) * (A.I.xx + A.I.yy + A.I.zz);
     const S own[10] = {A.m,     A.h[0],  A.h[1],        A.h[2],  half - A.I.xx,
                        -A.I.xy, -A.I.xz, half - A.I.yy, -A.I.yz, half - A.I.zz};
-    for (std::size_t k = 0; k < 10; ++k) group(i).own[k][lane(i)] = own[k];
+    for (std::size_t c = 0; c < 10; ++c) group(i).own[c][lane(i)] = own[c];
   }
   revision_ = tree_->revision();
 }
@@ -437,6 +489,7 @@ void Derivatives<S>::update_constants() noexcept {
 /// From the first body on, whose pose is one.
 template <class S>
 void Derivatives<S>::pose_bodies() noexcept {
+  using derivatives::for_rows;
   const Body<S>* body = tree_->bodies();
   const int n = tree_->nb();
   Pose<S> X = Pose<S>::identity();
@@ -445,16 +498,16 @@ void Derivatives<S>::pose_bodies() noexcept {
     if (i > 0 && b.parent < 0) {  // another one in the base
       X = Pose<S>{body[0].X.rotation(), body[0].X.position()}.inverse();
     } else if (i > 0 && b.parent != i - 1) {
-      const Group& g = group(b.parent);
+      const Rows<12>& from = group(b.parent).X;
       const std::size_t k = lane(b.parent);
-      for (int c = 0; c < 9; ++c) X.R(c % 3, c / 3) = g.X[static_cast<std::size_t>(c)][k];
-      X.p = Vec3<S>(g.X[9][k], g.X[10][k], g.X[11][k]);
+      for_rows<9>([&](auto c) { X.R(c % 3, c / 3) = from[c][k]; });
+      for_rows<3>([&](auto c) { X.p[c] = from[9 + c][k]; });
     }
     if (i > 0) X = dynamics_core::across<S>(X, b.X);
-    Group& g = group(i);
+    Rows<12>& to = group(i).X;
     const std::size_t k = lane(i);
-    for (int c = 0; c < 9; ++c) g.X[static_cast<std::size_t>(c)][k] = X.R(c % 3, c / 3);
-    for (int c = 0; c < 3; ++c) g.X[static_cast<std::size_t>(9 + c)][k] = X.p[c];
+    for_rows<9>([&](auto c) { to[c][k] = X.R(c % 3, c / 3); });
+    for_rows<3>([&](auto c) { to[9 + c][k] = X.p[c]; });
   }
 }
 
@@ -475,17 +528,17 @@ void Derivatives<S>::move(VectorIn<S> v) noexcept {
     store<S>(I, g.IC);
   }
   const Body<S>* body = tree_->bodies();
+  const S o(0);
+  const Spatial<S> still = {{o, o, o}, {o, o, o}};
   for (int i = 0; i < tree_->nb(); ++i) {
     Group& g = group(i);
     const std::size_t k = lane(i);
     const S qd = rate<S>(body[i], v);
     const int parent = body[i].parent;
     const int outer = place_.data()[i].outer;
-    for (std::size_t c = 0; c < 6; ++c) {
-      const S V = parent < 0 ? S(0) : group(parent).V[c][lane(parent)];
-      g.V_outer[c][k] = outer == parent ? V : outer < 0 ? S(0) : group(outer).V[c][lane(outer)];
-      g.V[c][k] = V + g.h[c][k] * qd;
-    }
+    const Spatial<S> before = parent < 0 ? still : at(group(parent).V, parent);
+    put(outer == parent ? before : outer < 0 ? still : at(group(outer).V, outer), g.V_outer, k);
+    put(before + qd * at(g.h, i), g.V, k);
   }
   for (Group& g : group_) {
     const Spatial<T> h = spatial<S>(g.h);
@@ -507,10 +560,7 @@ void Derivatives<S>::move(VectorIn<S> v) noexcept {
   for (const int first : tree_->floating_joints()) {
     for (int i = first; i < first + 6; ++i) {
       const Spatial<S> rate = cross(at(group(first + 5).V, first + 5), at(group(i).h, i));
-      const S x[6] = {rate.angular.x, rate.angular.y, rate.angular.z,
-                      rate.linear.x,  rate.linear.y,  rate.linear.z};
-      for (std::size_t c = 0; c < 6; ++c)
-        group(i).phi[c][lane(i)] = group(i).psi[c][lane(i)] + x[c];
+      put(at(group(i).psi, i) + rate, group(i).phi, lane(i));
     }
   }
   subtract_external_forces();
@@ -547,25 +597,20 @@ void Derivatives<S>::accelerate(VectorIn<S> v, VectorIn<S> a) noexcept {
   const int n = tree_->nb();
   if (n == 0) return;
   const Vec3<S> g0 = body[0].X.to_child(tree_->base_acceleration());
-  const S base[6] = {S(0), S(0), S(0), g0[0], g0[1], g0[2]};
+  const S o(0);
+  const Spatial<S> base = {{o, o, o}, {g0[0], g0[1], g0[2]}};
   for (int i = 0; i < n; ++i) {
     Group& g = group(i);
     const std::size_t k = lane(i);
-    const S qd = rate<S>(body[i], v);
-    S qdd(0);
-    if constexpr (with_acceleration) qdd = rate<S>(body[i], a);
     const int parent = body[i].parent;
     const int outer = place_.data()[i].outer;
-    for (std::size_t c = 0; c < 6; ++c) {
-      S A = parent < 0 ? base[c] : group(parent).A[c][lane(parent)];
-      if constexpr (with_acceleration) {
-        g.A_outer[c][k] = outer == parent ? A
-                          : outer < 0     ? base[c]
-                                          : group(outer).A[c][lane(outer)];
-        A += g.h[c][k] * qdd;
-      }
-      g.A[c][k] = A + g.psi[c][k] * qd;
+    const Spatial<S> before = parent < 0 ? base : at(group(parent).A, parent);
+    Spatial<S> A = before + rate<S>(body[i], v) * at(g.psi, i);
+    if constexpr (with_acceleration) {
+      A = A + rate<S>(body[i], a) * at(g.h, i);
+      put(outer == parent ? before : outer < 0 ? base : at(group(outer).A, outer), g.A_outer, k);
     }
+    put(A, g.A, k);
   }
   for (Group& g : group_) store<S>(inertia<S>(g.I) * spatial<S>(g.A) + spatial<S>(g.fv), g.F);
 }
@@ -580,7 +625,9 @@ void Derivatives<S>::collect(Rows<count> Group::*rows) noexcept {
     if (parent < 0) continue;
     const auto& from = group(i).*rows;
     auto& to = group(parent).*rows;
-    for (std::size_t c = 0; c < count; ++c) to[c][lane(parent)] += from[c][lane(i)];
+    const std::size_t k = lane(i);
+    const std::size_t l = lane(parent);
+    derivatives::for_rows<count>([&](auto c) { to[c][l] += from[c][k]; });
   }
 }
 
@@ -625,7 +672,7 @@ RD_INLINE void Derivatives<S>::mass_matrix(Put&& put) noexcept {
     for (int i = j - j % width; i < place_.data()[j].end; i += width) {
       const Rows<6>& Ih = group(i).Ih;
       T sum = h[0][k] * numbers<S>(Ih[0]);
-      for (std::size_t c = 1; c < 6; ++c) sum += h[c][k] * numbers<S>(Ih[c]);
+      for_rows<5>([&](auto c) { sum += h[c + 1][k] * numbers<S>(Ih[c + 1]); });
       store_block<S>(sum.all, row + i);
     }
     row[j] += tree_->bodies()[j].rotor;
@@ -639,90 +686,82 @@ void Derivatives<S>::bias(VectorOut<S>& tau) const noexcept {
   tau.setZero();
   for (int i = 0; i < tree_->nb(); ++i) {
     const Group& g = group(i);
-    const std::size_t k = lane(i);
-    S effort = g.h[0][k] * g.F[0][k];
-    for (std::size_t c = 1; c < 6; ++c) effort += g.h[c][k] * g.F[c][k];
-    add_effort<S>(body[i], effort, tau);
+    add_effort<S>(body[i], dot(at(g.h, i), at(g.F, i)), tau);
   }
 }
 
-template <class S>
-RD_INLINE void Derivatives<S>::add(const Body<S>& row, const Body<S>& column, const S& x,
-                                   const View& to) const noexcept {
-  to.data[row.dof * to.row + column.dof * to.column] += row.multiplier * column.multiplier * x;
-}
-
 /// The derivatives of τ_i and τ_j by the coordinates of j and i, for each body j and each body i of
-/// its subtree.
+/// its subtree, put where of_q(row, column) and of_v(row, column) are.
 template <class S>
-void Derivatives<S>::pairs(const View& by_q, const View& by_v) noexcept {
+template <class OfQ, class OfV>
+RD_INLINE void Derivatives<S>::pairs(OfQ&& of_q, OfV&& of_v) noexcept {
   using namespace derivatives;
   using T = Numbers<S>;
   const Body<S>* body = tree_->bodies();
+  const bool shared = tree_->has_mimic();
+  const int n = tree_->nb();
   S* j_by_q = row_[0].data();
   S* j_by_v = row_[1].data();
   S* i_by_q = row_[2].data();
   S* i_by_v = row_[3].data();
-  for (int j = 0; j < tree_->nb(); ++j) {
+  for (int j = 0; j < n; ++j) {
     const std::size_t k = lane(j);
     const Group& of_j = group(j);
     const int end = place_.data()[j].end;
-    for (int i = j - j % width; i < end; i += width) {
-      const Group& g = group(i);
-      T x = of_j.h[0][k] * numbers<S>(g.of_q[0]);
-      T y = of_j.h[0][k] * numbers<S>(g.of_v[0]);
-      T z = of_j.psi_d[0][k] * numbers<S>(g.Ih[0]);
-      T u = of_j.phi[0][k] * numbers<S>(g.Ih[0]);
-      for (std::size_t c = 1; c < 6; ++c) {
-        x += of_j.h[c][k] * numbers<S>(g.of_q[c]);
-        y += of_j.h[c][k] * numbers<S>(g.of_v[c]);
-        z += of_j.psi_d[c][k] * numbers<S>(g.Ih[c]);
-        u += of_j.phi[c][k] * numbers<S>(g.Ih[c]);
-      }
-      for (std::size_t c = 0; c < 3; ++c) {
-        z += of_j.psi[c][k] * numbers<S>(g.Bh[c]);
-        u += of_j.h[c][k] * numbers<S>(g.Bh[c]);
-      }
+    const Group* g = &of_j;
+    for (int i = whole_blocks(j); i < end; i += width, ++g) {
+      T x = of_j.h[0][k] * numbers<S>(g->of_q[0]);
+      T y = of_j.h[0][k] * numbers<S>(g->of_v[0]);
+      T z = of_j.psi_d[0][k] * numbers<S>(g->Ih[0]);
+      T u = of_j.phi[0][k] * numbers<S>(g->Ih[0]);
+      for_rows<5>([&](auto row) {
+        constexpr std::size_t c = row + 1;
+        x += of_j.h[c][k] * numbers<S>(g->of_q[c]);
+        y += of_j.h[c][k] * numbers<S>(g->of_v[c]);
+        z += of_j.psi_d[c][k] * numbers<S>(g->Ih[c]);
+        u += of_j.phi[c][k] * numbers<S>(g->Ih[c]);
+      });
+      for_rows<3>([&](auto c) {
+        z += of_j.psi[c][k] * numbers<S>(g->Bh[c]);
+        u += of_j.h[c][k] * numbers<S>(g->Bh[c]);
+      });
       store_block<S>(x.all, j_by_q + i);
       store_block<S>(y.all, j_by_v + i);
       store_block<S>(z.all, i_by_q + i);
       store_block<S>(u.all, i_by_v + i);
     }
-    if (tree_->has_mimic()) {
+    if (shared) {
       for (int i = j; i < end; ++i) {
-        add(body[j], body[i], j_by_q[i], by_q);
-        add(body[j], body[i], j_by_v[i], by_v);
+        const S m = body[i].multiplier * body[j].multiplier;
+        of_q(body[j].dof, body[i].dof) += m * j_by_q[i];
+        of_v(body[j].dof, body[i].dof) += m * j_by_v[i];
         if (i == j) continue;
-        add(body[i], body[j], i_by_q[i], by_q);
-        add(body[i], body[j], i_by_v[i], by_v);
+        of_q(body[i].dof, body[j].dof) += m * i_by_q[i];
+        of_v(body[i].dof, body[j].dof) += m * i_by_v[i];
       }
     } else {  // the numbers of the bodies are those of the coordinates
-      S* q_row = by_q.data + j * by_q.row;
-      S* v_row = by_v.data + j * by_v.row;
-      S* q_column = by_q.data + j * by_q.column;
-      S* v_column = by_v.data + j * by_v.column;
-      q_row[j * by_q.column] = j_by_q[j];
-      v_row[j * by_v.column] = j_by_v[j];
-      for (int i = j + 1; i < end; ++i) {
-        q_row[i * by_q.column] = j_by_q[i];
-        v_row[i * by_v.column] = j_by_v[i];
-        q_column[i * by_q.row] = i_by_q[i];
-        v_column[i * by_v.row] = i_by_v[i];
+      for (int i = j; i < end; ++i) {
+        of_q(j, i) = j_by_q[i];
+        of_v(j, i) = j_by_v[i];
+        of_q(i, j) = i_by_q[i];
+        of_v(i, j) = i_by_v[i];
       }
     }
   }
-  take_forces_from_floating_joints(by_q);
+  take_forces_from_floating_joints(of_q);
 }
 
 /// The axes of a floating joint move all together with the link, and the force with them.
 template <class S>
-void Derivatives<S>::take_forces_from_floating_joints(const View& by_q) noexcept {
+template <class OfQ>
+RD_INLINE void Derivatives<S>::take_forces_from_floating_joints(OfQ&& of_q) noexcept {
   using namespace derivatives;
   const Body<S>* body = tree_->bodies();
   for (const int first : tree_->floating_joints()) {
     for (int i = first + 1; i < first + 6; ++i) {
       const Spatial<S> force = cross_force(at(group(i).h, i), at(group(i).F, i));
-      for (int j = first; j < i; ++j) add(body[j], body[i], -dot(at(group(j).h, j), force), by_q);
+      for (int j = first; j < i; ++j)
+        of_q(body[j].dof, body[i].dof) -= dot(at(group(j).h, j), force);
     }
   }
 }
@@ -746,7 +785,12 @@ StatusOf<S> Derivatives<S>::inverse_dynamics(VectorIn<S> q, VectorIn<S> v, Vecto
     set_zero<S>(M);
   }
   put_mass_matrix(M);
-  pairs({dtau_dq.data(), 1, dtau_dq.outerStride()}, {dtau_dv.data(), 1, dtau_dv.outerStride()});
+  S* by_q = dtau_dq.data();
+  S* by_v = dtau_dv.data();
+  const Eigen::Index q_stride = dtau_dq.outerStride();
+  const Eigen::Index v_stride = dtau_dv.outerStride();
+  pairs([=](int row, int column) -> S& { return by_q[row + column * q_stride]; },
+        [=](int row, int column) -> S& { return by_v[row + column * v_stride]; });
   FiniteSum<S> sum;
   sum.add(dtau_dq);
   sum.add(dtau_dv);
@@ -758,19 +802,20 @@ StatusOf<S> Derivatives<S>::inverse_dynamics(VectorIn<S> q, VectorIn<S> v, Vecto
 template <class S>
 void Derivatives<S>::put_mass_matrix(MatrixOut<S>& M) noexcept {
   const Body<S>* body = tree_->bodies();
+  const Place* place = place_.data();
+  const bool shared = tree_->has_mimic();
   const Eigen::Index stride = M.outerStride();
-  const View view = {M.data(), 1, stride};
-  mass_matrix([&](int j, const S* row) {
-    const int end = place_.data()[j].end;
-    if (tree_->has_mimic()) {
-      for (int i = j; i < end; ++i) {
-        add(body[j], body[i], row[i], view);
-        if (i != j) add(body[i], body[j], row[i], view);
+  S* m = M.data();
+  mass_matrix([=](int j, const S* row) {
+    if (shared) {
+      for (int i = j; i < place[j].end; ++i) {
+        const S x = body[i].multiplier * body[j].multiplier * row[i];
+        m[body[j].dof + body[i].dof * stride] += x;
+        if (i != j) m[body[i].dof + body[j].dof * stride] += x;
       }
       return;
     }
-    S* m = M.data();
-    for (int i = j; i < end; ++i) m[j + i * stride] = m[i + j * stride] = row[i];
+    for (int i = j; i < place[j].end; ++i) m[j + i * stride] = m[i + j * stride] = row[i];
   });
 }
 
@@ -783,49 +828,41 @@ StatusOf<S> Derivatives<S>::factorized_mass_matrix() noexcept {
     return factors_.factorize();
   }
   mass_matrix([&](int j, const S* row) {
-    const int depth = depth_.data()[j];
+    const int depth = range_.data()[j].depth;
     for (int i = j; i < place_.data()[j].end; ++i) factors_.row(i)[depth] = row[i];
   });
   return factors_.factorize_rows();
 }
 
-/// With M = Lᵀ D L, the rows become L⁻ᵀ times what they were.
+/// With M = Lᵀ D L, the rows become L⁻ᵀ times what they were: from each row, those of its
+/// descendants, which are one range, are taken.
 template <class S>
 void Derivatives<S>::eliminate_upwards() noexcept {
-  const int* parent = tree_->dof_parents();
-  for (int k = tree_->nv() - 1; k >= 0; --k) {
-    const S* L = factors_.end_of_row(k);
-    const S* from = rows_.data() + k * stride_;
-    const int end = subtree_end_.data()[k];
-    const int begin = whole_blocks(2 * tree_begin_.data()[k]);
-    const int unit = whole_blocks(k);
-    for (int i = parent[k]; i >= 0; i = parent[i]) {
-      S* to = rows_.data() + i * stride_;
-      const S L_ki = *--L;
-      subtract_multiple<S>(L_ki, from + begin, 2 * end - begin, to + begin);
-      subtract_multiple<S>(L_ki, from + part_ + unit, end - unit, to + part_ + unit);
+  for (int i = tree_->nv() - 2; i >= 0; --i) {
+    const Range& r = range_.data()[i];
+    for (int c = whole_blocks(r.tree_begin); c < r.subtree_end; c += width) {
+      derivatives::ThreeBlocks<S> sum(rows_.data() + i * stride_ + 3 * c);
+      for (int k = i + 1; k < r.subtree_end; ++k)
+        sum.subtract(factors_.row(k)[r.depth], rows_.data() + k * stride_ + 3 * c);
+      sum.store(rows_.data() + i * stride_ + 3 * c);
     }
   }
 }
 
-/// Then L⁻¹ D⁻¹ times that; of M⁻¹, which is symmetric, the upper triangle.
+/// Then L⁻¹ D⁻¹ times that.
 template <class S>
 void Derivatives<S>::substitute_downwards() noexcept {
   const int* parent = tree_->dof_parents();
   for (int k = 0; k < tree_->nv(); ++k) {
-    const S* L = factors_.end_of_row(k);
-    S* to = rows_.data() + k * stride_;
-    const int end = tree_end_.data()[k];
-    const int begin = whole_blocks(2 * tree_begin_.data()[k]);
-    const int unit = whole_blocks(k);
-    const S inv_D = *L;
-    derivatives::multiply<S>(inv_D, 2 * end - begin, to + begin);
-    derivatives::multiply<S>(inv_D, end - unit, to + part_ + unit);
-    for (int i = parent[k]; i >= 0; i = parent[i]) {
-      const S* from = rows_.data() + i * stride_;
-      const S L_ki = *--L;
-      subtract_multiple<S>(L_ki, from + begin, 2 * end - begin, to + begin);
-      subtract_multiple<S>(L_ki, from + part_ + unit, end - unit, to + part_ + unit);
+    const Range& r = range_.data()[k];
+    const S* end_of_row = factors_.end_of_row(k);
+    for (int c = whole_blocks(r.tree_begin); c < r.tree_end; c += width) {
+      derivatives::ThreeBlocks<S> sum(rows_.data() + k * stride_ + 3 * c);
+      const S* L = end_of_row;
+      sum.multiply(*L);
+      for (int i = parent[k]; i >= 0; i = parent[i])
+        sum.subtract(*--L, rows_.data() + i * stride_ + 3 * c);
+      sum.store(rows_.data() + k * stride_ + 3 * c);
     }
   }
 }
@@ -855,8 +892,12 @@ StatusOf<S> Derivatives<S>::forward_dynamics(VectorIn<S> q, VectorIn<S> v, Vecto
 
   std::fill(rows_.begin(), rows_.end(), S(0));
   S* rows = rows_.data();
-  for (int k = 0; k < tree_->nv(); ++k) rows[k * stride_ + part_ + k] = S(1);
-  pairs({rows, stride_, 2}, {rows + 1, stride_, 2});
+  const auto element = [rows, stride = stride_](Part part, int row, int column) -> S& {
+    return rows[row * stride + 3 * column + part];
+  };
+  for (int k = 0; k < tree_->nv(); ++k) element(by_effort, k, k) = S(-1);
+  pairs([=](int row, int column) -> S& { return element(by_q, row, column); },
+        [=](int row, int column) -> S& { return element(by_v, row, column); });
   eliminate_upwards();
   substitute_downwards();
 
@@ -865,15 +906,18 @@ StatusOf<S> Derivatives<S>::forward_dynamics(VectorIn<S> q, VectorIn<S> v, Vecto
     set_zero<S>(da_dv);
     set_zero<S>(da_dtau);
   }
-  for (int k = 0; k < tree_->nv(); ++k) {
-    const S* row = rows + k * stride_;
-    const int end = tree_end_.data()[k];
-    for (int c = tree_begin_.data()[k]; c < end; ++c) {
-      da_dq(k, c) = -row[2 * c];
-      da_dv(k, c) = -row[2 * c + 1];
-    }
-    for (int c = k; c < end; ++c) da_dtau(k, c) = da_dtau(c, k) = row[part_ + c];
+  const auto put = [=](Part part, int column, int begin, int end, MatrixOut<S>& A) {
+    const S* from = &element(part, 0, column);
+    S* to = A.data() + column * A.outerStride();
+    for (int k = begin; k < end; ++k) to[k] = -from[k * stride_];
+  };
+  for (int c = 0; c < tree_->nv(); ++c) {
+    const Range& r = range_.data()[c];
+    put(by_q, c, r.tree_begin, r.tree_end, da_dq);
+    put(by_v, c, r.tree_begin, r.tree_end, da_dv);
+    put(by_effort, c, r.tree_begin, c + 1, da_dtau);
   }
+  mirror_upper<S>(da_dtau);
   FiniteSum<S> sum;
   sum.add(rows, static_cast<Eigen::Index>(rows_.size()));
   return merged(status, finite_status<S>(sum.value()));
