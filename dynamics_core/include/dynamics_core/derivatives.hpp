@@ -347,7 +347,7 @@ class Derivatives {
     int depth;  ///< how many ancestors the coordinate has
   };
   /// Which of the three matrices in rows_.
-  enum Part { by_q, by_v, by_effort };
+  enum Part { of_position, of_velocity, of_effort };
 
   [[nodiscard]] RD_INLINE Group& group(int body) noexcept {
     return group_.data()[static_cast<unsigned>(body) / width];
@@ -895,9 +895,9 @@ StatusOf<S> Derivatives<S>::forward_dynamics(VectorIn<S> q, VectorIn<S> v, Vecto
   const auto element = [rows, stride = stride_](Part part, int row, int column) -> S& {
     return rows[row * stride + 3 * column + part];
   };
-  for (int k = 0; k < tree_->nv(); ++k) element(by_effort, k, k) = S(-1);
-  pairs([=](int row, int column) -> S& { return element(by_q, row, column); },
-        [=](int row, int column) -> S& { return element(by_v, row, column); });
+  for (int k = 0; k < tree_->nv(); ++k) element(of_effort, k, k) = S(-1);
+  pairs([=](int row, int column) -> S& { return element(of_position, row, column); },
+        [=](int row, int column) -> S& { return element(of_velocity, row, column); });
   eliminate_upwards();
   substitute_downwards();
 
@@ -913,9 +913,9 @@ StatusOf<S> Derivatives<S>::forward_dynamics(VectorIn<S> q, VectorIn<S> v, Vecto
   };
   for (int c = 0; c < tree_->nv(); ++c) {
     const Range& r = range_.data()[c];
-    put(by_q, c, r.tree_begin, r.tree_end, da_dq);
-    put(by_v, c, r.tree_begin, r.tree_end, da_dv);
-    put(by_effort, c, r.tree_begin, c + 1, da_dtau);
+    put(of_position, c, r.tree_begin, r.tree_end, da_dq);
+    put(of_velocity, c, r.tree_begin, r.tree_end, da_dv);
+    put(of_effort, c, r.tree_begin, c + 1, da_dtau);
   }
   mirror_upper<S>(da_dtau);
   FiniteSum<S> sum;
