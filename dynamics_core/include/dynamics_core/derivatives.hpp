@@ -317,6 +317,17 @@ class Derivatives {
  private:
   template <std::size_t count>
   using Rows = derivatives::Rows<S, count>;
+  template <class T>
+  using Vector = derivatives::Vector<T>;
+  template <class T>
+  using Matrix = derivatives::Matrix<T>;
+  template <class T>
+  using Spatial = derivatives::Spatial<T>;
+  template <class T>
+  using Inertia = derivatives::Inertia<T>;
+  template <class T>
+  using Convection = derivatives::Convection<T>;
+  using Numbers = derivatives::Numbers<S>;
   static constexpr int width = block_width<S>;
 
   /// As many bodies as a block holds. Those beyond the last one have no mass and stay where they are.
@@ -515,7 +526,7 @@ void Derivatives<S>::pose_bodies() noexcept {
 template <class S>
 void Derivatives<S>::move(VectorIn<S> v) noexcept {
   using namespace derivatives;
-  using T = Numbers<S>;
+  using T = Numbers;
   if (revision_ != tree_->revision()) update_constants();
   pose_bodies();
   for (Group& g : group_) {
@@ -642,7 +653,7 @@ void Derivatives<S>::unit_forces() noexcept {
 template <class S>
 void Derivatives<S>::differentiate() noexcept {
   using namespace derivatives;
-  using T = Numbers<S>;
+  using T = Numbers;
   for (Group& g : group_) {
     const Spatial<T> h = spatial<S>(g.h);
     const Spatial<T> psi = spatial<S>(g.psi);
@@ -664,7 +675,7 @@ template <class S>
 template <class Put>
 RD_INLINE void Derivatives<S>::mass_matrix(Put&& put) noexcept {
   using namespace derivatives;
-  using T = Numbers<S>;
+  using T = Numbers;
   S* row = row_[0].data();
   for (int j = 0; j < tree_->nb(); ++j) {
     const std::size_t k = lane(j);
@@ -696,7 +707,7 @@ template <class S>
 template <class OfQ, class OfV>
 RD_INLINE void Derivatives<S>::pairs(OfQ&& of_q, OfV&& of_v) noexcept {
   using namespace derivatives;
-  using T = Numbers<S>;
+  using T = Numbers;
   const Body<S>* body = tree_->bodies();
   const bool shared = tree_->has_mimic();
   const int n = tree_->nb();
