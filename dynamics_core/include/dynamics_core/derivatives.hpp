@@ -330,10 +330,10 @@ class Derivatives {
   using Numbers = derivatives::Numbers<S>;
   static constexpr int width = block_width<S>;
 
-  /// As many bodies as a block holds. Those beyond the last one have no mass and stay where they are.
+  /// As many bodies as a block holds. Beyond the last one there is nothing but zeros.
   struct Group {
     Rows<10> own;     ///< the bodies' inertias in their frames; constant until a payload changes
-    Rows<2> h_parts;  ///< h = [turns z; z moved to the origin + slides z]; constant
+    Rows<2> h_parts;  ///< h is the first of them of a turn about z, the second of a slide; constant
     Rows<12> X;       ///< poses: R by columns, p
     Rows<6> h;        ///< the joints' axes
     Rows<6> V, A;     ///< velocities and accelerations
@@ -428,7 +428,7 @@ class Derivatives {
 template <class S>
 Derivatives<S>::Derivatives(Tree<S>& tree)
     : tree_(&tree),
-      group_(static_cast<std::size_t>(blocks_for<S>(tree.nb()))),
+      group_(static_cast<std::size_t>(blocks_for<S>(tree.nb())), Group()),
       factors_(tree),
       a_(VectorX<S>::Zero(tree.nv())),
       stride_(3 * blocks_for<S>(tree.nv()) * width),
@@ -447,21 +447,10 @@ Derivatives<S>::Derivatives(Tree<S>& tree)
   for (auto& row : row_) row.assign(group_.size() * at(width), S(0));
   rows_.assign(at(tree.nv()) * at(stride_), S(0));
   find_ranges();
-  const auto clear = [](auto& rows) {
-    for (auto& row : rows) row.fill(S(0));
-  };
-  for (Group& g : group_) {
-    clear(g.own), clear(g.h_parts), clear(g.X), clear(g.h);
-    clear(g.V), clear(g.A), clear(g.V_outer), clear(g.A_outer);
-    clear(g.psi), clear(g.psi_d), clear(g.phi), clear(g.fv);
-    clear(g.I), clear(g.IC), clear(g.B), clear(g.F), clear(g.of_q), clear(g.of_v), clear(g.Ih),
-        clear(g.Bh);
-  }
   for (int i = 0; i < tree.nb(); ++i) {
     Group& g = group(i);
-    const Vec3<S> on_axis = linear_axis<S>(body[i], Vec3<S>::Zero());
     g.h_parts[0][lane(i)] = S(turns(body[i].kind) ? 1 : 0);
-    g.h_parts[1][lane(i)] = on_axis[2];
+    g.h_parts[1][lane(i)] = linear_axis<S>(body[i], Vec3<S>::Zero())[2];
   }
 }
 
