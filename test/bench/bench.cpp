@@ -96,11 +96,12 @@ std::vector<double> result(const Contestant& c, Quantity quantity, const States&
   if (quantity == jacobian && c.linear_first)
     for (auto column = out.begin(); column != out.end(); column += 6)
       std::swap_ranges(column, column + 3, column + 3);
-  if (of_derivatives(quantity) && c.by_rows)
-    for (std::size_t n = static_cast<std::size_t>(x.n), matrix = 0; matrix < size; matrix += n * n)
-      for (std::size_t i = 0; i < n; ++i)
-        for (std::size_t j = 0; j < i; ++j)
-          std::swap(out[matrix + i * n + j], out[matrix + j * n + i]);
+  if (of_derivatives(quantity) && c.by_rows) {
+    for (double* matrix : {out.data(), out.data() + x.n * x.n}) {
+      Eigen::Map<Eigen::MatrixXd> A(matrix, x.n, x.n);
+      A.transposeInPlace();
+    }
+  }
   return out;
 }
 
