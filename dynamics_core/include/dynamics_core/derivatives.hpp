@@ -265,35 +265,27 @@ template <class T>
           A.xx + A.yy + A.zz - xx - yy + (h.z + k.z) * p.z};
 }
 
-/// Three blocks of a row at a time.
+/// Six blocks of a row at a time: so many sums need not wait for each other.
 template <class S>
-class ThreeBlocks {
+class SixBlocks {
  public:
-  RD_INLINE explicit ThreeBlocks(const S* from) noexcept {
-    load_block<S>(from, a_);
-    load_block<S>(from + block_width<S>, b_);
-    load_block<S>(from + 2 * block_width<S>, c_);
+  RD_INLINE explicit SixBlocks(const S* from) noexcept {
+    for_rows<6>([&](auto c) { load_block<S>(from + c * block_width<S>, blocks_[c]); });
   }
   RD_INLINE void store(S* to) const noexcept {
-    store_block<S>(a_, to);
-    store_block<S>(b_, to + block_width<S>);
-    store_block<S>(c_, to + 2 * block_width<S>);
+    for_rows<6>([&](auto c) { store_block<S>(blocks_[c], to + c * block_width<S>); });
   }
   RD_INLINE void multiply(const S& x) noexcept {
-    a_ = x * a_;
-    b_ = x * b_;
-    c_ = x * c_;
+    for_rows<6>([&](auto c) { blocks_[c] = x * blocks_[c]; });
   }
   /// −= x row
   RD_INLINE void subtract(const S& x, const S* row) noexcept {
-    const ThreeBlocks r(row);
-    a_ -= x * r.a_;
-    b_ -= x * r.b_;
-    c_ -= x * r.c_;
+    const SixBlocks r(row);
+    for_rows<6>([&](auto c) { blocks_[c] -= x * r.blocks_[c]; });
   }
 
  private:
-  Block<S> a_, b_, c_;
+  Block<S> blocks_[6];
 };
 
 }  // namespace derivatives
@@ -329,6 +321,7 @@ class Derivatives {
   using Convection = derivatives::Convection<T>;
   using Numbers = derivatives::Numbers<S>;
   static constexpr int width = block_width<S>;
+  static constexpr int panel = 2 * width;  ///< coordinates whose columns are treated together
 
   /// As many bodies as a block holds. Beyond the last one there is nothing but zeros.
   struct Group {
@@ -387,6 +380,11 @@ class Derivatives {
   }
   [[nodiscard]] constexpr static int whole_blocks(int n) noexcept { return n & ~(width - 1); }
 
+  /// Of rows_: a row's columns in the panel that begins with the coordinate c.
+  [[nodiscard]] RD_INLINE S* part_of_row(int row, int c) noexcept {
+    return rows_.data() + 3 * (c * tree_->nv() + panel * row);
+  }
+
   void find_ranges();
   void update_constants() noexcept;
   void pose_bodies() noexcept;
@@ -417,9 +415,9 @@ class Derivatives {
   std::array<BlockVector<S>, 4> row_;  ///< elements of a row or column, by body
   MassMatrixFactors<S> factors_;
   VectorX<S> a_;  ///< nv
-  /// M⁻¹ times ∂τ/∂q, ∂τ/∂v and −1, whose columns take turns: nv rows, in whole blocks for each.
+  /// M⁻¹ times ∂τ/∂q, ∂τ/∂v and −1, whose columns take turns: first all rows of the columns of one
+  /// panel, which stay in the cache, then those of the next.
   BlockVector<S> rows_;
-  int stride_;
   std::vector<Range> range_;  ///< by coordinate
 };
 
@@ -431,7 +429,6 @@ Derivatives<S>::Derivatives(Tree<S>& tree)
       group_(static_cast<std::size_t>(blocks_for<S>(tree.nb())), Group()),
       factors_(tree),
       a_(VectorX<S>::Zero(tree.nv())),
-      stride_(3 * blocks_for<S>(tree.nv()) * width),
       range_(static_cast<std::size_t>(tree.nv())) {
   const auto at = [](int i) { return static_cast<std::size_t>(i); };
   const Body<S>* body = tree.bodies();
@@ -445,7 +442,7 @@ Derivatives<S>::Derivatives(Tree<S>& tree)
     end = std::max(end, place_[at(i)].end);
   }
   for (auto& row : row_) row.assign(group_.size() * at(width), S(0));
-  rows_.assign(at(tree.nv()) * at(stride_), S(0));
+  rows_.assign(at(3 * tree.nv()) * at((tree.nv() + panel - 1) / panel * panel), S(0));
   find_ranges();
   for (int i = 0; i < tree.nb(); ++i) {
     Group& g = group(i);
@@ -838,13 +835,15 @@ StatusOf<S> Derivatives<S>::factorized_mass_matrix() noexcept {
 /// descendants, which are one range, are taken.
 template <class S>
 void Derivatives<S>::eliminate_upwards() noexcept {
-  for (int i = tree_->nv() - 2; i >= 0; --i) {
-    const Range& r = range_.data()[i];
-    for (int c = whole_blocks(r.tree_begin); c < r.subtree_end; c += width) {
-      derivatives::ThreeBlocks<S> sum(rows_.data() + i * stride_ + 3 * c);
+  const int n = tree_->nv();
+  for (int c = 0; c < n; c += panel) {
+    for (int i = n - 2; i >= 0; --i) {
+      const Range& r = range_.data()[i];
+      if (c + panel <= r.tree_begin || c >= r.subtree_end) continue;
+      derivatives::SixBlocks<S> sum(part_of_row(i, c));
       for (int k = i + 1; k < r.subtree_end; ++k)
-        sum.subtract(factors_.row(k)[r.depth], rows_.data() + k * stride_ + 3 * c);
-      sum.store(rows_.data() + i * stride_ + 3 * c);
+        sum.subtract(factors_.row(k)[r.depth], part_of_row(k, c));
+      sum.store(part_of_row(i, c));
     }
   }
 }
@@ -852,17 +851,17 @@ void Derivatives<S>::eliminate_upwards() noexcept {
 /// Then L⁻¹ D⁻¹ times that.
 template <class S>
 void Derivatives<S>::substitute_downwards() noexcept {
+  const int n = tree_->nv();
   const int* parent = tree_->dof_parents();
-  for (int k = 0; k < tree_->nv(); ++k) {
-    const Range& r = range_.data()[k];
-    const S* end_of_row = factors_.end_of_row(k);
-    for (int c = whole_blocks(r.tree_begin); c < r.tree_end; c += width) {
-      derivatives::ThreeBlocks<S> sum(rows_.data() + k * stride_ + 3 * c);
-      const S* L = end_of_row;
+  for (int c = 0; c < n; c += panel) {
+    for (int k = 0; k < n; ++k) {
+      const Range& r = range_.data()[k];
+      if (c + panel <= r.tree_begin || c >= r.tree_end) continue;
+      const S* L = factors_.end_of_row(k);
+      derivatives::SixBlocks<S> sum(part_of_row(k, c));
       sum.multiply(*L);
-      for (int i = parent[k]; i >= 0; i = parent[i])
-        sum.subtract(*--L, rows_.data() + i * stride_ + 3 * c);
-      sum.store(rows_.data() + k * stride_ + 3 * c);
+      for (int i = parent[k]; i >= 0; i = parent[i]) sum.subtract(*--L, part_of_row(i, c));
+      sum.store(part_of_row(k, c));
     }
   }
 }
@@ -891,9 +890,9 @@ StatusOf<S> Derivatives<S>::forward_dynamics(VectorIn<S> q, VectorIn<S> v, Vecto
   differentiate();
 
   std::fill(rows_.begin(), rows_.end(), S(0));
-  S* rows = rows_.data();
-  const auto element = [rows, stride = stride_](Part part, int row, int column) -> S& {
-    return rows[row * stride + 3 * column + part];
+  const auto element = [this](Part part, int row, int column) -> S& {
+    const int first = column & ~(panel - 1);
+    return part_of_row(row, first)[3 * (column - first) + part];
   };
   for (int k = 0; k < tree_->nv(); ++k) element(of_effort, k, k) = S(-1);
   pairs([=](int row, int column) -> S& { return element(of_position, row, column); },
@@ -909,7 +908,7 @@ StatusOf<S> Derivatives<S>::forward_dynamics(VectorIn<S> q, VectorIn<S> v, Vecto
   const auto put = [=](Part part, int column, int begin, int end, MatrixOut<S>& A) {
     const S* from = &element(part, 0, column);
     S* to = A.data() + column * A.outerStride();
-    for (int k = begin; k < end; ++k) to[k] = -from[k * stride_];
+    for (int k = begin; k < end; ++k) to[k] = -from[k * 3 * panel];
   };
   for (int c = 0; c < tree_->nv(); ++c) {
     const Range& r = range_.data()[c];
@@ -919,7 +918,7 @@ StatusOf<S> Derivatives<S>::forward_dynamics(VectorIn<S> q, VectorIn<S> v, Vecto
   }
   mirror_upper<S>(da_dtau);
   FiniteSum<S> sum;
-  sum.add(rows, static_cast<Eigen::Index>(rows_.size()));
+  sum.add(rows_.data(), static_cast<Eigen::Index>(rows_.size()));
   return merged(status, finite_status<S>(sum.value()));
 }
 
