@@ -6,7 +6,7 @@ sees it.
     round_trip.py [JOINTS] [CONFIGURATIONS] [SERVER]      default: 7 1000 /dynamics_server
 
 Prints the least and the median of the time from the call to the answer, for one configuration and for
-so many. What of it is computing says `./dev bench` (batch, mass matrix).
+so many. How much of it is computing: `./dev bench` (batch, mass matrix).
 """
 
 import statistics
