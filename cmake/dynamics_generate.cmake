@@ -67,9 +67,11 @@ function(dynamics_generate target robot)
     DEPENDS ${robot} ${command}
     COMMENT "Generating dynamics of ${arg_NAME}"
     VERBATIM)
-  # In ISO C compilers leave products and sums apart where the processor could fuse them.
+  # In ISO C compilers leave products and sums apart where the processor could fuse them. GCC, where it
+  # gathers numbers into vectors, takes up to a sixth longer.
   if(CMAKE_${language}_COMPILER_ID MATCHES "GNU|Clang")
-    set_source_files_properties(${files} PROPERTIES COMPILE_OPTIONS -ffp-contract=fast)
+    set_source_files_properties(${files} PROPERTIES COMPILE_OPTIONS
+      "-ffp-contract=fast;-fno-tree-slp-vectorize")
   endif()
   target_sources(${target} PRIVATE ${files})
   target_include_directories(${target} PRIVATE ${directory})

@@ -79,6 +79,54 @@ class Given {
   MatrixXd all_;  ///< configurations in columns
 };
 
+[[nodiscard]] std::vector<int> all_but(const Places& places, int size) {
+  std::vector<int> others;
+  for (int i = 0; i < size; ++i)
+    if (std::find(places.begin(), places.end(), i) == places.end()) others.push_back(i);
+  return others;
+}
+
+/// The same places in each of three matrices, one after the other.
+[[nodiscard]] Places in_three(const Places& of_one, int size) {
+  Places places;
+  for (int k = 0; k < 3; ++k)
+    for (const int place : of_one) places.push_back(k * size + place);
+  return places;
+}
+
+/// An answer of three matrices, one below the other.
+[[nodiscard]] BatchDerivatives taken_apart(const BatchAnswer& from) {
+  const std::size_t n = from.columns;
+  BatchDerivatives out;
+  std::size_t part = 0;
+  for (BatchAnswer* to : {&out.by_positions, &out.by_velocities, &out.by_input}) {
+    *to = {from.joint_names, from.configurations, n, n, {}};
+    to->data.reserve(from.configurations * n * n);
+    for (std::size_t k = 0; k < from.configurations; ++k) {
+      const double* data = from.data.data() + (3 * k + part) * n * n;
+      to->data.insert(to->data.end(), data, data + n * n);
+    }
+    ++part;
+  }
+  return out;
+}
+
+using ByRows = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+
+/// From the derivatives of the efforts those of the accelerations, −M⁻¹ ∂τ/∂(q, v) and M⁻¹, of some
+/// coordinates while the others are held. All three matrices are `size` × `size`, by rows.
+void solve_for_accelerations(const Places& places, int size, double* derivatives) {
+  const auto part = [&](int k) {
+    return Eigen::Map<ByRows>(derivatives + k * size * size, size, size);
+  };
+  const auto n = static_cast<Index>(places.size());
+  const MatrixXd M = part(2)(places, places);
+  MatrixXd right(n, 3 * n);
+  right << -part(0)(places, places), -part(1)(places, places), MatrixXd::Identity(n, n);
+  const MatrixXd solution = M.ldlt().solve(right);
+  for (int k = 0; k < 3; ++k) part(k)(places, places) = solution.middleCols(k * n, n);
+}
+
 /// A configuration's vector in a view that is by configuration.
 [[nodiscard]] Eigen::Map<const VectorXd> vector(const BatchIn& view, std::size_t configuration) {
   return {view.data + static_cast<std::ptrdiff_t>(configuration) * view.between_configurations,
@@ -328,10 +376,7 @@ BatchAnswer Batch::inverse_dynamics(const BatchQuery& query) const {
 BatchAnswer Batch::forward_dynamics(const BatchQuery& query) const {
   Job job(*this, query);
   const Friction<double> friction(model_);
-  std::vector<int> held;
-  for (int i = 0; i < model_.nv; ++i)
-    if (std::find(job.joints.v.begin(), job.joints.v.end(), i) == job.joints.v.end())
-      held.push_back(i);
+  const std::vector<int> held = all_but(job.joints.v, model_.nv);
   MatrixXd left;  // of the efforts after friction
   return job.run(job.n(), 1, job.joints.v, model_.nv,
                  [&](const States& s, const BatchOut& a, Status* statuses) {
@@ -351,6 +396,46 @@ BatchAnswer Batch::forward_dynamics(const BatchQuery& query) const {
                    else
                      (void)robot.forward_dynamics(s.count, s.q, s.v, tau, held, a, statuses);
                  });
+}
+
+BatchDerivatives Batch::inverse_dynamics_derivatives(const BatchQuery& query) const {
+  Job job(*this, query);
+  const int all = model_.nv * model_.nv;
+  return taken_apart(job.run(
+      3 * job.n(), job.n(), in_three(elements(job.joints.v, job.joints.v, model_.nv), all), 3 * all,
+      [&](const States& s, const BatchOut& out, Status* statuses) {
+        (void)job.robot().inverse_dynamics_derivatives(s.count, s.q, s.v, s.a, out, statuses);
+      }));
+}
+
+BatchDerivatives Batch::forward_dynamics_derivatives(const BatchQuery& query) const {
+  Job job(*this, query);
+  const int all = model_.nv * model_.nv;
+  const std::vector<int> held = all_but(job.joints.v, model_.nv);
+  MatrixXd a;  // where joints are held
+  std::vector<Status> of_a;
+  return taken_apart(job.run(
+      3 * job.n(), job.n(), in_three(elements(job.joints.v, job.joints.v, model_.nv), all), 3 * all,
+      [&](const States& s, const BatchOut& out, Status* statuses) {
+        BatchDynamics& robot = job.robot();
+        if (held.empty()) {
+          (void)robot.forward_dynamics_derivatives(s.count, s.q, s.v, s.tau, out, statuses);
+          return;
+        }
+        a.resize(model_.nv, static_cast<Index>(s.count));
+        of_a.resize(s.count);
+        (void)robot.forward_dynamics(s.count, s.q, s.v, s.tau, held,
+                                     by_configuration(a.data(), model_.nv), of_a.data());
+        for (Index k = 0; k < a.cols(); ++k)
+          if (of_a[static_cast<std::size_t>(k)] != Status::ok) a.col(k).setZero();
+        (void)robot.inverse_dynamics_derivatives(
+            s.count, s.q, s.v, by_configuration<const double>(a.data(), model_.nv), out, statuses);
+        for (std::size_t k = 0; k < s.count; ++k) {
+          statuses[k] = merged(of_a[k], statuses[k]);
+          if (statuses[k] == Status::ok)
+            solve_for_accelerations(job.joints.v, model_.nv, vector(out, k).data());
+        }
+      }));
 }
 
 BatchAnswer Batch::jacobian(const BatchQuery& query, const std::string& link, JacobianAxes axes,

@@ -212,6 +212,20 @@ Status BatchDynamics::coriolis_christoffel(std::size_t count, BatchIn q, BatchIn
   return workers_->run({BatchQuantity::coriolis_christoffel, q, v, {}, C, statuses}, 2, nv() * nv(),
                        count);
 }
+Status BatchDynamics::inverse_dynamics_derivatives(std::size_t count, BatchIn q, BatchIn v,
+                                                   BatchIn a, BatchOut derivatives,
+                                                   Status* statuses) noexcept {
+  return workers_->run(
+      {BatchQuantity::inverse_dynamics_derivatives, q, v, a, derivatives, statuses}, 3,
+      3 * nv() * nv(), count);
+}
+Status BatchDynamics::forward_dynamics_derivatives(std::size_t count, BatchIn q, BatchIn v,
+                                                   BatchIn tau, BatchOut derivatives,
+                                                   Status* statuses) noexcept {
+  return workers_->run(
+      {BatchQuantity::forward_dynamics_derivatives, q, v, tau, derivatives, statuses}, 3,
+      3 * nv() * nv(), count);
+}
 Status BatchDynamics::jacobian(std::size_t count, BatchIn q, int link, BatchOut J,
                                const Vec3<double>& offset, JacobianAxes axes,
                                Status* statuses) noexcept {

@@ -60,6 +60,8 @@ class BlockKernel final : public BatchKernel {
         u_(VectorX<L>::Zero(model.nv)),
         vector_(VectorX<L>::Zero(model.nv)),
         square_(MatrixX<L>::Zero(model.nv, model.nv)),
+        by_q_(square_),
+        by_v_(square_),
         jacobian_(MatrixX<L>::Zero(6, model.nv)) {
     robot_.use(Access::best);
   }
@@ -195,6 +197,14 @@ class BlockKernel final : public BatchKernel {
       write(task.out, block, square_);
       return status;
     };
+    const auto derivatives = [&](const StatusOf<L>& status) {
+      BatchOut out = task.out;
+      for (const MatrixX<L>* A : {&by_q_, &by_v_, &square_}) {
+        write(out, block, *A);
+        out.data += A->size() * out.between_elements;
+      }
+      return status;
+    };
     read(task.q, block, q_);
     switch (task.quantity) {
       case BatchQuantity::inverse_dynamics:
@@ -230,6 +240,14 @@ class BlockKernel final : public BatchKernel {
         write(task.out, block, jacobian_);
         return status;
       }
+      case BatchQuantity::inverse_dynamics_derivatives:
+        read(task.v, block, v_);
+        read(task.u, block, u_);
+        return derivatives(robot_.inverse_dynamics_derivatives(q_, v_, u_, by_q_, by_v_, square_));
+      case BatchQuantity::forward_dynamics_derivatives:
+        read(task.v, block, v_);
+        read(task.u, block, u_);
+        return derivatives(robot_.forward_dynamics_derivatives(q_, v_, u_, by_q_, by_v_, square_));
     }
     RD_UNREACHABLE();
   }
@@ -255,7 +273,7 @@ class BlockKernel final : public BatchKernel {
 
   Dynamics<L> robot_;
   VectorX<L> q_, v_, u_, vector_;
-  MatrixX<L> square_, jacobian_;
+  MatrixX<L> square_, by_q_, by_v_, jacobian_;
 };
 
 }  // namespace

@@ -26,6 +26,8 @@ enum class BatchQuantity {
   coriolis,
   coriolis_christoffel,
   jacobian,
+  inverse_dynamics_derivatives,
+  forward_dynamics_derivatives,
 };
 
 /// One call; what the quantity does not ask for is left as it is. Sizes have been checked.

@@ -81,13 +81,15 @@ struct Problem {
         u(model.nv),
         x(VectorX<S>::Zero(model.nv)),
         A(MatrixX<S>::Zero(model.nv, model.nv)),
+        by_q(A),
+        by_v(A),
         J(MatrixX<S>::Zero(6, model.nv)) {}
 
   Families<S> f;
   VectorX<S> q, v, u;
   int link = 0;
   VectorX<S> x;  ///< results
-  MatrixX<S> A, J;
+  MatrixX<S> A, by_q, by_v, J;
 };
 
 template <class S>
@@ -110,7 +112,18 @@ template <class F>
   return {method, true, static_cast<Run<Counted>>(f), static_cast<Run<double>>(f)};
 }
 
-enum class Result { effort, acceleration, mass, inverse, coriolis, jacobian };
+enum class Result {
+  effort,
+  acceleration,
+  mass,
+  inverse,
+  coriolis,
+  jacobian,
+  effort_by_position,
+  effort_by_velocity,
+  acceleration_by_position,
+  acceleration_by_velocity
+};
 /// Which of q, v, a or τ the function takes.
 enum class State { q, qv, qva, qvtau };
 
@@ -241,6 +254,26 @@ const std::vector<Function>& functions() {
               const Status status = p.f.kinematics.update(p.q);
               return failed(status) ? status : p.f.kinematics.jacobian(p.link, p.J);
             })}},
+      {"inverse_dynamics_derivatives",
+       "of tau = M(q) a + C(q, v) v + g(q) by q, v and a",
+       State::qva,
+       true,
+       true,
+       {Result::effort_by_position, Result::effort_by_velocity, Result::mass},
+       {way("derivatives",
+            [](auto& p) {
+              return p.f.derivatives.inverse_dynamics(p.q, p.v, p.u, p.by_q, p.by_v, p.A);
+            })}},
+      {"forward_dynamics_derivatives",
+       "of a = M(q)^-1 (tau - C(q, v) v - g(q)) by q, v and tau",
+       State::qvtau,
+       true,
+       true,
+       {Result::acceleration_by_position, Result::acceleration_by_velocity, Result::inverse},
+       {way("derivatives",
+            [](auto& p) {
+              return p.f.derivatives.forward_dynamics(p.q, p.v, p.u, p.by_q, p.by_v, p.A);
+            })}},
   };
   return all;
 }
@@ -283,6 +316,10 @@ const std::vector<Function>& functions() {
     case Result::inverse: return {"Minv", "its inverse", n, n, true};
     case Result::coriolis: return {"C", "convective matrix", n, n};
     case Result::jacobian: return {"J", "Jacobian", 6, n};
+    case Result::effort_by_position: return {"dtau_dq", "derivatives by q", n, n};
+    case Result::effort_by_velocity: return {"dtau_dv", "derivatives by v", n, n};
+    case Result::acceleration_by_position: return {"da_dq", "derivatives by q", n, n};
+    case Result::acceleration_by_velocity: return {"da_dv", "derivatives by v", n, n};
   }
   RD_UNREACHABLE();
 }
@@ -359,6 +396,10 @@ template <class S>
     case Result::inverse:
     case Result::coriolis: return p.A;
     case Result::jacobian: return p.J;
+    case Result::effort_by_position:
+    case Result::acceleration_by_position: return p.by_q;
+    case Result::effort_by_velocity:
+    case Result::acceleration_by_velocity: return p.by_v;
   }
   RD_UNREACHABLE();
 }

@@ -12,7 +12,9 @@
 #include "realtime_dynamics/srv/compute_forward_dynamics.hpp"
 #include "realtime_dynamics/srv/compute_inverse_dynamics.hpp"
 #include "realtime_dynamics/srv/get_coriolis.hpp"
+#include "realtime_dynamics/srv/get_forward_dynamics_derivatives.hpp"
 #include "realtime_dynamics/srv/get_gravity.hpp"
+#include "realtime_dynamics/srv/get_inverse_dynamics_derivatives.hpp"
 #include "realtime_dynamics/srv/get_jacobian.hpp"
 #include "realtime_dynamics/srv/get_mass_matrix.hpp"
 #include "realtime_dynamics/srv/get_regressor.hpp"
@@ -21,6 +23,7 @@ namespace realtime_dynamics {
 
 using dynamics_core::Batch;
 using dynamics_core::BatchAnswer;
+using dynamics_core::BatchDerivatives;
 using dynamics_core::BatchQuery;
 using dynamics_core::CoriolisFactor;
 using dynamics_core::JacobianAxes;
@@ -60,7 +63,6 @@ void read_surroundings(const Request& request, BatchQuery& query) {
     query.payloads.push_back(
         {on.link, {i.m, {i.com.x, i.com.y, i.com.z}, {i.ixx, i.ixy, i.ixz, i.iyy, i.iyz, i.izz}}});
   }
-  query.friction = request.include_friction;
 }
 
 template <class Response>
@@ -134,6 +136,7 @@ void DynamicsServer::offer_services() {
       [](const Model&, const Batch& batch, auto& request, auto& response) {
         BatchQuery query = motion_of(request);
         query.accelerations = std::move(request.accelerations);
+        query.friction = request.include_friction;
         read_surroundings(request, query);
         response.efforts = write_vectors(batch.inverse_dynamics(query), response);
       });
@@ -142,8 +145,31 @@ void DynamicsServer::offer_services() {
       [](const Model&, const Batch& batch, auto& request, auto& response) {
         BatchQuery query = motion_of(request);
         query.efforts = std::move(request.efforts);
+        query.friction = request.include_friction;
         read_surroundings(request, query);
         response.accelerations = write_vectors(batch.forward_dynamics(query), response);
+      });
+  offer<srv::GetInverseDynamicsDerivatives>(
+      "get_inverse_dynamics_derivatives",
+      [](const Model&, const Batch& batch, auto& request, auto& response) {
+        BatchQuery query = motion_of(request);
+        query.accelerations = std::move(request.accelerations);
+        read_surroundings(request, query);
+        BatchDerivatives answer = batch.inverse_dynamics_derivatives(query);
+        response.by_positions = write_matrices(std::move(answer.by_positions), response);
+        response.by_velocities = std::move(answer.by_velocities.data);
+        response.by_accelerations = std::move(answer.by_input.data);
+      });
+  offer<srv::GetForwardDynamicsDerivatives>(
+      "get_forward_dynamics_derivatives",
+      [](const Model&, const Batch& batch, auto& request, auto& response) {
+        BatchQuery query = motion_of(request);
+        query.efforts = std::move(request.efforts);
+        read_surroundings(request, query);
+        BatchDerivatives answer = batch.forward_dynamics_derivatives(query);
+        response.by_positions = write_matrices(std::move(answer.by_positions), response);
+        response.by_velocities = std::move(answer.by_velocities.data);
+        response.by_efforts = std::move(answer.by_input.data);
       });
   offer<srv::GetJacobian>(
       "get_jacobian", [](const Model& model, const Batch& batch, auto& request, auto& response) {

@@ -68,6 +68,11 @@ std::vector<Contestant> all_contestants(const Robot& robot) {
   return all;
 }
 
+bool of_derivatives(Quantity quantity) {
+  return quantity == inverse_dynamics_derivatives || quantity == forward_dynamics_derivatives;
+}
+
+/// What is compared.
 std::size_t size_of(Quantity quantity, int n) {
   switch (quantity) {
     case mass_matrix:
@@ -82,14 +87,21 @@ std::size_t size_of(Quantity quantity, int n) {
 std::vector<double> result(const Contestant& c, Quantity quantity, const States& x, int state) {
   const std::size_t i = x.at(state);
   const std::size_t size = size_of(quantity, x.n);
+  const std::size_t next = of_derivatives(quantity) ? size / 2 * 3 : size;
   const double* from = c.compute[quantity] ? c.compute[quantity](&x.q[i], &x.v[i], &x.a[i])
                                            : c.compute_all[quantity](x.q.data(), x.v.data(),
                                                                      x.a.data(), state_count) +
-                                                 static_cast<std::size_t>(state) * size;
+                                                 static_cast<std::size_t>(state) * next;
   std::vector<double> out(from, from + size);
   if (quantity == jacobian && c.linear_first)
     for (auto column = out.begin(); column != out.end(); column += 6)
       std::swap_ranges(column, column + 3, column + 3);
+  if (of_derivatives(quantity) && c.by_rows) {
+    for (double* matrix : {out.data(), out.data() + x.n * x.n}) {
+      Eigen::Map<Eigen::MatrixXd> A(matrix, x.n, x.n);
+      A.transposeInPlace();
+    }
+  }
   return out;
 }
 

@@ -38,7 +38,7 @@ constexpr std::array<const char*, quantities> quantity_names = {"inverse dynamic
 
 /// Computes from q, v and a third vector (q̈, or τ for the forward dynamics). Where the result is, is
 /// the library's own affair: n numbers, n × n by columns (both triangles), 6 × n for the Jacobian,
-/// or one after the other the derivatives by q and by v.
+/// or one after the other the derivatives by q, by v and by the third vector (which is not compared).
 using Compute = std::function<const double*(const double* q, const double* v, const double* a)>;
 
 /// The same for all states in one call; results one after the other, matrices by rows or columns.
@@ -50,6 +50,7 @@ struct Contestant {
   std::array<Compute, quantities> compute;         ///< empty: it does not offer this
   std::array<ComputeAll, quantities> compute_all;  ///< likewise
   bool linear_first = false;                       ///< the Jacobian's rows are [v; ω]
+  bool by_rows = false;                            ///< the derivatives are
   [[nodiscard]] bool offers(Quantity q) const { return compute[q] || compute_all[q]; }
 };
 

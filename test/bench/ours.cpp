@@ -111,6 +111,7 @@ Contestant batch(const Robot& robot) {
   const auto h = std::make_shared<All>(robot);
   Contestant c;
   c.name = "batch";
+  c.by_rows = true;
   using In = const double*;
   c.compute_all[inverse_dynamics] = [h](In q, In v, In a, int k) {
     const BatchOut out = h->results(k, h->n);
@@ -139,6 +140,18 @@ Contestant batch(const Robot& robot) {
   c.compute_all[inverse_mass_matrix] = [h](In q, In, In, int k) {
     const BatchOut out = h->results(k, h->n * h->n);
     return checked(h->robot.inverse_mass_matrix(static_cast<std::size_t>(k), h->in(q), out),
+                   out.data);
+  };
+  c.compute_all[inverse_dynamics_derivatives] = [h](In q, In v, In a, int k) {
+    const BatchOut out = h->results(k, 3 * h->n * h->n);
+    return checked(h->robot.inverse_dynamics_derivatives(static_cast<std::size_t>(k), h->in(q),
+                                                         h->in(v), h->in(a), out),
+                   out.data);
+  };
+  c.compute_all[forward_dynamics_derivatives] = [h](In q, In v, In tau, int k) {
+    const BatchOut out = h->results(k, 3 * h->n * h->n);
+    return checked(h->robot.forward_dynamics_derivatives(static_cast<std::size_t>(k), h->in(q),
+                                                         h->in(v), h->in(tau), out),
                    out.data);
   };
   return c;

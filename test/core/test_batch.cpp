@@ -172,6 +172,31 @@ TEST_P(BatchTest, GivesInverseAndForwardDynamicsWithWrenchLoadAndFriction) {
   }
 }
 
+TEST_P(BatchTest, GivesDerivatives) {
+  const std::string link = s.reference.links[static_cast<std::size_t>(tip_link(s.reference))].name;
+  const Force<double> wrench = {s.random.vector(2.0), s.random.vector(9.0)};
+  s.query.wrenches = {{link, wrench}};
+  ASSERT_EQ(dynamics.add_external_force(s.reference.find_link(link), wrench), Status::ok);
+  const BatchDerivatives efforts = batch.inverse_dynamics_derivatives(s.query);
+  const BatchDerivatives accelerations = batch.forward_dynamics_derivatives(s.query);
+  MatrixXd by_q = A, by_v = A;
+  for (int k = 0; k < Locked::configurations; ++k) {
+    const VectorXd q = s.at(s.query.positions, k);
+    const VectorXd v = s.at(s.query.velocities, k);
+    ASSERT_EQ(
+        dynamics.inverse_dynamics_derivatives(q, v, s.at(s.query.accelerations, k), by_q, by_v, A),
+        Status::ok);
+    compare(efforts.by_positions, k, by_q(s.order, s.order));
+    compare(efforts.by_velocities, k, by_v(s.order, s.order));
+    compare(efforts.by_input, k, A(s.order, s.order));
+    ASSERT_EQ(dynamics.forward_dynamics_derivatives(q, v, s.at(s.query.efforts, k), by_q, by_v, A),
+              Status::ok);
+    compare(accelerations.by_positions, k, by_q(s.order, s.order));
+    compare(accelerations.by_velocities, k, by_v(s.order, s.order));
+    compare(accelerations.by_input, k, A(s.order, s.order));
+  }
+}
+
 TEST_P(BatchTest, GivesTheJacobianLinearRowsFirst) {
   const std::string link = s.reference.links[static_cast<std::size_t>(tip_link(s.reference))].name;
   const Eigen::Vector3d point(0.1, -0.2, 0.3);

@@ -160,6 +160,30 @@ struct Function {
                    const Status status = d.coriolis_christoffel(q, v, A);
                    return by_rows(A, status, x);
                  }});
+  const auto derivatives = [n](auto compute, VectorXd& x) {
+    MatrixXd by_q(n, n), by_v(n, n), by_u(n, n), all(3 * n, n);
+    const Status status = compute(by_q, by_v, by_u);
+    all << by_q, by_v, by_u;
+    return by_rows(all, status, x);
+  };
+  out.push_back({"inverse dynamics' derivatives", 3 * n * n,
+                 [](B& b, std::size_t k, BatchIn q, BatchIn v, BatchIn u, BatchOut x, Status* s) {
+                   return b.inverse_dynamics_derivatives(k, q, v, u, x, s);
+                 },
+                 [=](D& d, V q, V v, V u, VectorXd& x) {
+                   return derivatives(
+                       [&](auto&... A) { return d.inverse_dynamics_derivatives(q, v, u, A...); },
+                       x);
+                 }});
+  out.push_back({"forward dynamics' derivatives", 3 * n * n,
+                 [](B& b, std::size_t k, BatchIn q, BatchIn v, BatchIn u, BatchOut x, Status* s) {
+                   return b.forward_dynamics_derivatives(k, q, v, u, x, s);
+                 },
+                 [=](D& d, V q, V v, V u, VectorXd& x) {
+                   return derivatives(
+                       [&](auto&... A) { return d.forward_dynamics_derivatives(q, v, u, A...); },
+                       x);
+                 }});
   for (const JacobianAxes axes : {JacobianAxes::world, JacobianAxes::link})
     out.push_back(
         {axes == JacobianAxes::world ? "jacobian" : "jacobian in the link's axes", 6 * n,

@@ -62,7 +62,7 @@ class Reference {
     const int n = robot_.nv();
     const Eigen::VectorXd q = vector("q"), v = vector("v"), a = vector("a"), tau = vector("tau");
     Eigen::VectorXd x(n);
-    Eigen::MatrixXd A(n, n), J(6, n);
+    Eigen::MatrixXd A(n, n), J(6, n), by_q(n, n), by_v(n, n);
     Status status = Status::ok;
     const Eigen::MatrixXd* matrix = &A;
     if (f.name == "inverse_dynamics")
@@ -79,6 +79,10 @@ class Reference {
       status = robot_.inverse_mass_matrix(q, A);
     else if (f.name == "coriolis")
       status = robot_.coriolis(q, v, A);
+    else if (f.name == "inverse_dynamics_derivatives")
+      status = robot_.inverse_dynamics_derivatives(q, v, a, by_q, by_v, A);
+    else if (f.name == "forward_dynamics_derivatives")
+      status = robot_.forward_dynamics_derivatives(q, v, tau, by_q, by_v, A);
     else if (f.name == "jacobian") {
       status = robot_.kinematics().update(q);
       status = merged(status, robot_.kinematics().jacobian(link_, J));
@@ -87,6 +91,7 @@ class Reference {
       throw std::logic_error("no reference for " + f.name);
     }
     if (status != Status::ok) return {};
+    if (f.outputs.size() == 3) return {rows_of(by_q), rows_of(by_v), rows_of(A)};
     const bool effort = f.outputs[0].name == "tau" || f.outputs[0].name == "a";
     return {effort ? std::vector<double>(x.begin(), x.end()) : rows_of(*matrix)};
   }
@@ -171,7 +176,8 @@ void expect_near(const std::vector<double>& actual, const std::vector<double>& e
 
 /// Forward dynamics and inverses amplify round-off by the condition of M.
 [[nodiscard]] bool inverts(const std::string& function) {
-  return function == "forward_dynamics" || function == "inverse_mass_matrix";
+  return function == "forward_dynamics" || function == "inverse_mass_matrix" ||
+         function == "forward_dynamics_derivatives";
 }
 
 template <class Number>

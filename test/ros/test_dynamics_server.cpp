@@ -24,7 +24,9 @@
 #include "realtime_dynamics/srv/compute_forward_dynamics.hpp"
 #include "realtime_dynamics/srv/compute_inverse_dynamics.hpp"
 #include "realtime_dynamics/srv/get_coriolis.hpp"
+#include "realtime_dynamics/srv/get_forward_dynamics_derivatives.hpp"
 #include "realtime_dynamics/srv/get_gravity.hpp"
+#include "realtime_dynamics/srv/get_inverse_dynamics_derivatives.hpp"
 #include "realtime_dynamics/srv/get_jacobian.hpp"
 #include "realtime_dynamics/srv/get_mass_matrix.hpp"
 #include "realtime_dynamics/srv/get_regressor.hpp"
@@ -335,11 +337,11 @@ TEST_P(ServiceTest, GivesTheNumbersOfTheCore) {
     load.inertia.iyz = 0.003;
     load.inertia.izz = 0.25;
     request.payloads = {load};
-    request.include_friction = true;
   };
   auto inverse = at<srv::ComputeInverseDynamics::Request>(names, query.positions);
   inverse.velocities = query.velocities;
   inverse.accelerations = query.accelerations;
+  inverse.include_friction = true;
   add_surroundings(inverse);
   const auto tau = call<srv::ComputeInverseDynamics>("compute_inverse_dynamics", inverse);
   expect(tau, batch.inverse_dynamics(query));
@@ -348,13 +350,37 @@ TEST_P(ServiceTest, GivesTheNumbersOfTheCore) {
   auto forward = at<srv::ComputeForwardDynamics::Request>(names, query.positions);
   forward.velocities = query.velocities;
   forward.efforts = query.efforts = tau.efforts;
-  query.accelerations.clear();
+  forward.include_friction = true;
   add_surroundings(forward);
   const auto qdd = call<srv::ComputeForwardDynamics>("compute_forward_dynamics", forward);
   expect(qdd, batch.forward_dynamics(query));
   EXPECT_EQ(qdd.accelerations, batch.forward_dynamics(query).data);
   for (std::size_t i = 0; i < k * n; ++i)  // there and back
     EXPECT_NEAR(qdd.accelerations[i], inverse.accelerations[i], 1e-9);
+
+  auto of_efforts = at<srv::GetInverseDynamicsDerivatives::Request>(names, query.positions);
+  of_efforts.velocities = query.velocities;
+  of_efforts.accelerations = query.accelerations;
+  add_surroundings(of_efforts);
+  const auto dtau =
+      call<srv::GetInverseDynamicsDerivatives>("get_inverse_dynamics_derivatives", of_efforts);
+  const auto expected_dtau = batch.inverse_dynamics_derivatives(query);
+  expect_matrix(dtau, expected_dtau.by_positions);
+  EXPECT_EQ(dtau.by_positions, expected_dtau.by_positions.data);
+  EXPECT_EQ(dtau.by_velocities, expected_dtau.by_velocities.data);
+  EXPECT_EQ(dtau.by_accelerations, expected_dtau.by_input.data);
+
+  auto of_accelerations = at<srv::GetForwardDynamicsDerivatives::Request>(names, query.positions);
+  of_accelerations.velocities = query.velocities;
+  of_accelerations.efforts = query.efforts;
+  add_surroundings(of_accelerations);
+  const auto da = call<srv::GetForwardDynamicsDerivatives>("get_forward_dynamics_derivatives",
+                                                           of_accelerations);
+  const auto expected_da = batch.forward_dynamics_derivatives(query);
+  expect_matrix(da, expected_da.by_positions);
+  EXPECT_EQ(da.by_positions, expected_da.by_positions.data);
+  EXPECT_EQ(da.by_velocities, expected_da.by_velocities.data);
+  EXPECT_EQ(da.by_efforts, expected_da.by_input.data);
 }
 
 TEST_F(DynamicsServerTest, TakesTheLatestJointStateForAnEmptyConfiguration) {

@@ -59,6 +59,12 @@ struct BatchAnswer {
   std::vector<double> data;  ///< k × rows × columns
 };
 
+/// n × n each, of the same configurations. The last is by what the dynamics were given besides: by
+/// the accelerations M, by the efforts M⁻¹.
+struct BatchDerivatives {
+  BatchAnswer by_positions, by_velocities, by_input;
+};
+
 enum class CoriolisFactor {
   recursive,    ///< the cheapest that makes Ṁ − 2C skew-symmetric
   christoffel,  ///< of Christoffel's symbols, by which moreover C(q, v) u = C(q, u) v
@@ -121,6 +127,10 @@ class Batch {
   [[nodiscard]] BatchAnswer inverse_dynamics(const BatchQuery& query) const;
   /// q̈(q, v, τ) with all other joints held, n
   [[nodiscard]] BatchAnswer forward_dynamics(const BatchQuery& query) const;
+  /// Of τ(q, v, a), without friction
+  [[nodiscard]] BatchDerivatives inverse_dynamics_derivatives(const BatchQuery& query) const;
+  /// Of q̈(q, v, τ) with all other joints held, without friction
+  [[nodiscard]] BatchDerivatives forward_dynamics_derivatives(const BatchQuery& query) const;
   /// J(q), 6 × n, linear rows first: the velocity of the point at `offset` in the link's frame and
   /// the link's angular velocity. An empty name stands for tip_link.
   [[nodiscard]] BatchAnswer jacobian(const BatchQuery& query, const std::string& link,

@@ -121,6 +121,14 @@ class BatchDynamics {
                                 Status* statuses = nullptr) noexcept;
   [[nodiscard]] Status coriolis_christoffel(std::size_t count, BatchIn q, BatchIn v, BatchOut C,
                                             Status* statuses = nullptr) noexcept;
+  /// ∂τ/∂q, ∂τ/∂v and ∂τ/∂a = M, one after the other: 3 · nv · nv elements.
+  [[nodiscard]] Status inverse_dynamics_derivatives(std::size_t count, BatchIn q, BatchIn v,
+                                                    BatchIn a, BatchOut derivatives,
+                                                    Status* statuses = nullptr) noexcept;
+  /// ∂a/∂q, ∂a/∂v and ∂a/∂τ = M⁻¹, likewise.
+  [[nodiscard]] Status forward_dynamics_derivatives(std::size_t count, BatchIn q, BatchIn v,
+                                                    BatchIn tau, BatchOut derivatives,
+                                                    Status* statuses = nullptr) noexcept;
   /// Of the point at `offset` in the link's frame, angular rows first.
   [[nodiscard]] Status jacobian(std::size_t count, BatchIn q, int link, BatchOut J,
                                 const Vec3<double>& offset = Vec3<double>::Zero(),

@@ -14,17 +14,281 @@
 /// External forces and payloads move with their links. Joints that mimic others move with them, and
 /// their efforts count there. Rotors are in M alone.
 ///
-/// All quantities are in the axes of the base, about the point where the first body's origin is at
-/// q. There each pair of a body and one of its ancestors costs no more than five inner products.
+/// All quantities are in the axes of the first body, about its origin. There each pair of a body and
+/// one of its ancestors costs no more than five inner products, nothing depends on the first joint's
+/// angle but the direction of gravity, and but for poses and sums along the tree all bodies are
+/// alike: they are treated in groups of as many as a block holds (blocks.hpp).
 
+#include <array>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
+#include "dynamics_core/blocks.hpp"
 #include "dynamics_core/cholesky.hpp"
 #include "dynamics_core/joint_space.hpp"
 #include "dynamics_core/kinematics.hpp"
 #include "dynamics_core/tree.hpp"
 
 namespace dynamics_core {
+
+namespace derivatives {
+
+/// A number of each body of a group. (A block by itself would be returned in other registers by
+/// other instruction sets, which compilers warn of.)
+template <class S>
+struct Numbers {
+  Block<S> all;
+
+  RD_INLINE friend Numbers operator+(const Numbers& a, const Numbers& b) noexcept {
+    return {a.all + b.all};
+  }
+  RD_INLINE friend Numbers operator-(const Numbers& a, const Numbers& b) noexcept {
+    return {a.all - b.all};
+  }
+  RD_INLINE friend Numbers operator*(const Numbers& a, const Numbers& b) noexcept {
+    return {a.all * b.all};
+  }
+  RD_INLINE friend Numbers operator*(const S& a, const Numbers& b) noexcept { return {a * b.all}; }
+  RD_INLINE Numbers& operator+=(const Numbers& b) noexcept {
+    all += b.all;
+    return *this;
+  }
+};
+
+// --- Vectors of one body (T is a number), or of each body of a group -----------------------------
+
+template <class T>
+struct Vector {
+  T x, y, z;
+};
+template <class T>
+[[nodiscard]] RD_INLINE Vector<T> operator+(const Vector<T>& a, const Vector<T>& b) noexcept {
+  return {a.x + b.x, a.y + b.y, a.z + b.z};
+}
+template <class T>
+[[nodiscard]] RD_INLINE Vector<T> operator-(const Vector<T>& a, const Vector<T>& b) noexcept {
+  return {a.x - b.x, a.y - b.y, a.z - b.z};
+}
+template <class T>
+[[nodiscard]] RD_INLINE Vector<T> operator*(const T& s, const Vector<T>& a) noexcept {
+  return {s * a.x, s * a.y, s * a.z};
+}
+template <class T>
+[[nodiscard]] RD_INLINE T dot(const Vector<T>& a, const Vector<T>& b) noexcept {
+  return a.x * b.x + a.y * b.y + a.z * b.z;
+}
+template <class T>
+[[nodiscard]] RD_INLINE Vector<T> cross(const Vector<T>& a, const Vector<T>& b) noexcept {
+  return {a.y * b.z - a.z * b.y, a.z * b.x - a.x * b.z, a.x * b.y - a.y * b.x};
+}
+
+/// A motion [ω; v] or a force [n; f].
+template <class T>
+struct Spatial {
+  Vector<T> angular, linear;
+};
+template <class T>
+[[nodiscard]] RD_INLINE Spatial<T> operator+(const Spatial<T>& a, const Spatial<T>& b) noexcept {
+  return {a.angular + b.angular, a.linear + b.linear};
+}
+template <class T>
+[[nodiscard]] RD_INLINE Spatial<T> operator*(const T& s, const Spatial<T>& a) noexcept {
+  return {s * a.angular, s * a.linear};
+}
+template <class T>
+[[nodiscard]] RD_INLINE T dot(const Spatial<T>& V, const Spatial<T>& F) noexcept {
+  return dot(V.angular, F.angular) + dot(V.linear, F.linear);
+}
+/// V × U of motions
+template <class T>
+[[nodiscard]] RD_INLINE Spatial<T> cross(const Spatial<T>& V, const Spatial<T>& U) noexcept {
+  return {cross(V.angular, U.angular), cross(V.linear, U.angular) + cross(V.angular, U.linear)};
+}
+/// V ×* F of a motion and a force
+template <class T>
+[[nodiscard]] RD_INLINE Spatial<T> cross_force(const Spatial<T>& V, const Spatial<T>& F) noexcept {
+  return {cross(V.angular, F.angular) + cross(V.linear, F.linear), cross(V.angular, F.linear)};
+}
+
+/// A matrix by its columns.
+template <class T>
+struct Matrix {
+  Vector<T> x, y, z;
+};
+template <class T>
+[[nodiscard]] RD_INLINE Vector<T> operator*(const Matrix<T>& A, const Vector<T>& u) noexcept {
+  return u.x * A.x + u.y * A.y + u.z * A.z;
+}
+/// Aᵀ u
+template <class T>
+[[nodiscard]] RD_INLINE Vector<T> transposed(const Matrix<T>& A, const Vector<T>& u) noexcept {
+  return {dot(A.x, u), dot(A.y, u), dot(A.z, u)};
+}
+
+/// Particles at r: m = Σ m, h = Σ m r, and their second moments K = Σ m r rᵀ, of which the moments of
+/// inertia are tr(K) 1 − K.
+template <class T>
+struct Inertia {
+  T m;
+  Vector<T> h;
+  T xx, xy, xz, yy, yz, zz;
+
+  /// K in columns.
+  [[nodiscard]] RD_INLINE Matrix<T> moments() const noexcept {
+    return {{xx, xy, xz}, {xy, yy, yz}, {xz, yz, zz}};
+  }
+  /// Momentum (or force) of the motion V.
+  [[nodiscard]] RD_INLINE Spatial<T> operator*(const Spatial<T>& V) const noexcept {
+    const Vector<T>& w = V.angular;
+    const Vector<T> turning = {(yy + zz) * w.x - xy * w.y - xz * w.z,
+                               (xx + zz) * w.y - xy * w.x - yz * w.z,
+                               (xx + yy) * w.z - xz * w.x - yz * w.y};
+    return {turning + cross(h, V.linear), m * V.linear - cross(h, w)};
+  }
+};
+
+/// Half of the paper's B (Eq. 12), of particles at r that move with ṙ: B u = [Σ m r × (ω_u × ṙ);
+/// ω_u × Σ m ṙ]. Of its 36 elements twelve numbers are left, G = Σ m ṙ rᵀ and p = Σ m ṙ, as
+/// r × (ω × ṙ) = (r·ṙ) ω − ṙ (r·ω).
+template <class T>
+struct Convection {
+  Matrix<T> G;
+  Vector<T> p;
+
+  [[nodiscard]] RD_INLINE T trace() const noexcept { return G.x.x + G.y.y + G.z.z; }
+  /// B u of a motion with the angular part w
+  [[nodiscard]] RD_INLINE Spatial<T> operator*(const Vector<T>& w) const noexcept {
+    return {trace() * w - G * w, cross(w, p)};
+  }
+};
+/// The angular part of Bᵀ u; the linear one is zero.
+template <class T>
+[[nodiscard]] RD_INLINE Vector<T> transposed(const Convection<T>& B, const Spatial<T>& u) noexcept {
+  return B.trace() * u.angular - transposed(B.G, u.angular) + cross(B.p, u.linear);
+}
+
+// --- The same where it is stored -----------------------------------------------------------------
+
+/// `count` numbers of each body of a group.
+template <class S, std::size_t count>
+using Rows = std::array<std::array<S, block_width<S>>, count>;
+
+template <class S>
+[[nodiscard]] RD_INLINE Numbers<S> numbers(const std::array<S, block_width<S>>& from) noexcept {
+  Numbers<S> to;
+  load_block<S>(from.data(), to.all);
+  return to;
+}
+/// Three of the rows.
+template <class S, std::size_t count>
+[[nodiscard]] RD_INLINE Vector<Numbers<S>> vector(
+    const std::array<std::array<S, block_width<S>>, count>& rows, std::size_t first = 0) noexcept {
+  return {numbers<S>(rows[first]), numbers<S>(rows[first + 1]), numbers<S>(rows[first + 2])};
+}
+template <class S>
+[[nodiscard]] RD_INLINE Spatial<Numbers<S>> spatial(const Rows<S, 6>& rows) noexcept {
+  return {vector<S>(rows), vector<S>(rows, 3)};
+}
+template <class S, std::size_t count>
+RD_INLINE void store(const Vector<Numbers<S>>& from,
+                     std::array<std::array<S, block_width<S>>, count>& rows,
+                     std::size_t first = 0) noexcept {
+  store_block<S>(from.x.all, rows[first].data());
+  store_block<S>(from.y.all, rows[first + 1].data());
+  store_block<S>(from.z.all, rows[first + 2].data());
+}
+template <class S>
+RD_INLINE void store(const Spatial<Numbers<S>>& from, Rows<S, 6>& rows) noexcept {
+  store<S>(from.angular, rows);
+  store<S>(from.linear, rows, 3);
+}
+
+/// f(c) for each row c, written out. (GCC would gather the rows of one body into registers.)
+template <class F, std::size_t... c>
+RD_INLINE void for_rows(F&& f, std::index_sequence<c...> /*rows*/) noexcept {
+  (f(std::integral_constant<std::size_t, c>()), ...);
+}
+template <std::size_t count, class F>
+RD_INLINE void for_rows(F&& f) noexcept {
+  for_rows(f, std::make_index_sequence<count>());
+}
+
+/// m, h and K
+template <class S>
+[[nodiscard]] RD_INLINE Inertia<Numbers<S>> inertia(const Rows<S, 10>& rows) noexcept {
+  return {numbers<S>(rows[0]), vector<S>(rows, 1),  numbers<S>(rows[4]), numbers<S>(rows[5]),
+          numbers<S>(rows[6]), numbers<S>(rows[7]), numbers<S>(rows[8]), numbers<S>(rows[9])};
+}
+template <class S>
+RD_INLINE void store(const Inertia<Numbers<S>>& A, Rows<S, 10>& rows) noexcept {
+  store_block<S>(A.m.all, rows[0].data());
+  store<S>(A.h, rows, 1);
+  store<S>(Vector<Numbers<S>>{A.xx, A.xy, A.xz}, rows, 4);
+  store<S>(Vector<Numbers<S>>{A.yy, A.yz, A.zz}, rows, 7);
+}
+
+/// G and p
+template <class S>
+[[nodiscard]] RD_INLINE Convection<Numbers<S>> convection(const Rows<S, 12>& rows) noexcept {
+  return {{vector<S>(rows), vector<S>(rows, 3), vector<S>(rows, 6)}, vector<S>(rows, 9)};
+}
+template <class S>
+RD_INLINE void store(const Convection<Numbers<S>>& B, Rows<S, 12>& rows) noexcept {
+  store<S>(B.G.x, rows);
+  store<S>(B.G.y, rows, 3);
+  store<S>(B.G.z, rows, 6);
+  store<S>(B.p, rows, 9);
+}
+
+/// The inertia A in the frame in which X = (R, p) is the pose of its own; tr(K) does not turn.
+template <class T>
+[[nodiscard]] RD_INLINE Inertia<T> moved(const Matrix<T>& R, const Vector<T>& p,
+                                         const Inertia<T>& A) noexcept {
+  const Vector<T> row_x = {R.x.x, R.y.x, R.z.x};
+  const Vector<T> row_y = {R.x.y, R.y.y, R.z.y};
+  const Vector<T> row_z = {R.x.z, R.y.z, R.z.z};
+  const Matrix<T> K = A.moments();
+  const Vector<T> x = K * row_x;
+  const Vector<T> y = K * row_y;
+  const T xx = dot(row_x, x);
+  const T yy = dot(row_y, y);
+  const Vector<T> h = R * A.h;
+  const Vector<T> k = h + A.m * p;  // K + h pᵀ + p hᵀ + m p pᵀ, each m p taken up into k
+  return {A.m,
+          k,
+          xx + (h.x + k.x) * p.x,
+          dot(row_y, x) + h.x * p.y + p.x * k.y,
+          dot(row_z, x) + h.x * p.z + p.x * k.z,
+          yy + (h.y + k.y) * p.y,
+          dot(row_z, y) + h.y * p.z + p.y * k.z,
+          A.xx + A.yy + A.zz - xx - yy + (h.z + k.z) * p.z};
+}
+
+/// Six blocks of a row at a time: so many sums need not wait for each other.
+template <class S>
+class SixBlocks {
+ public:
+  RD_INLINE explicit SixBlocks(const S* from) noexcept {
+    for_rows<6>([&](auto c) { load_block<S>(from + c * block_width<S>, blocks_[c]); });
+  }
+  RD_INLINE void store(S* to) const noexcept {
+    for_rows<6>([&](auto c) { store_block<S>(blocks_[c], to + c * block_width<S>); });
+  }
+  RD_INLINE void multiply(const S& x) noexcept {
+    for_rows<6>([&](auto c) { blocks_[c] = x * blocks_[c]; });
+  }
+  /// −= x row
+  RD_INLINE void subtract(const S& x, const S* row) noexcept {
+    const SixBlocks r(row);
+    for_rows<6>([&](auto c) { blocks_[c] -= x * r.blocks_[c]; });
+  }
+
+ private:
+  Block<S> blocks_[6];
+};
+
+}  // namespace derivatives
 
 template <class S>
 class Derivatives {
@@ -43,330 +307,460 @@ class Derivatives {
                                              MatrixOut<S> da_dtau) noexcept;
 
  private:
-  /// B u = [N ω_u; ω_u × p], twice the paper's B (Eq. 12). With r the places of a body's particles
-  /// and ṙ their velocities N ω_u = 2 Σ m r × (ω_u × ṙ) and p = 2 Σ m ṙ: of 36 elements, twelve
-  /// numbers are left.
-  struct Convection {
-    Mat3<S> N;
-    Vec3<S> p;
-  };
-  struct Link {
-    Pose<S> X;        ///< the body
-    Motion<S> h;      ///< the joint's axis
-    Motion<S> V;      ///< velocity
-    Motion<S> A;      ///< acceleration
-    Motion<S> c;      ///< what the acceleration gains across the joint for q̈ = 0
-    Motion<S> psi;    ///< Ψ̇, the rate of h where the joint's parent carries it
-    Motion<S> psi_d;  ///< Ψ̈
-    Motion<S> phi;    ///< Ψ̇ + ḣ
-    RigidInertia<S> I;
-    RigidInertia<S> IC;  ///< of the subtree
-    Convection B;        ///< of the subtree
-    Force<S> fv;         ///< v × I v less the external force
-    Force<S> F;          ///< the force on the subtree
-    Force<S> Ih;         ///< I^C h
-  };
-  /// A matrix wherever it lies.
-  struct View {
-    S* data;
-    Eigen::Index row, column;  ///< from one row, or column, to the next
-  };
+  template <std::size_t count>
+  using Rows = derivatives::Rows<S, count>;
+  template <class T>
+  using Vector = derivatives::Vector<T>;
+  template <class T>
+  using Matrix = derivatives::Matrix<T>;
+  template <class T>
+  using Spatial = derivatives::Spatial<T>;
+  template <class T>
+  using Inertia = derivatives::Inertia<T>;
+  template <class T>
+  using Convection = derivatives::Convection<T>;
+  using Numbers = derivatives::Numbers<S>;
+  static constexpr int width = block_width<S>;
+  static constexpr int panel = 2 * width;  ///< coordinates whose columns are treated together
 
+  /// As many bodies as a block holds. Beyond the last one there is nothing but zeros.
+  struct Group {
+    Rows<10> own;     ///< the bodies' inertias in their frames; constant until a payload changes
+    Rows<2> h_parts;  ///< h is the first of them of a turn about z, the second of a slide; constant
+    Rows<12> X;       ///< poses: R by columns, p
+    Rows<6> h;        ///< the joints' axes
+    Rows<6> V, A;     ///< velocities and accelerations
+    Rows<6> V_outer, A_outer;  ///< those of the bodies that carry the joints
+    Rows<6> psi, psi_d;  ///< Ψ̇, the rate of h where the joint's parent carries it, and Ψ̈
+    Rows<6> phi;         ///< Ψ̇ + ḣ
+    Rows<6> fv;          ///< v × I v less the external force
+    Rows<10> I, IC;      ///< inertias, and those of the subtrees
+    Rows<12> B;          ///< of the bodies, then of the subtrees
+    Rows<6> F;           ///< likewise
+    Rows<6> of_q, of_v;  ///< what a joint's position and velocity add to F
+    Rows<6> Ih;          ///< what its acceleration adds
+    Rows<3> Bh;          ///< Bᵀ h, twice the half
+  };
+  struct Place {
+    int outer;  ///< the body that carries the joint, −1: the base
+    int end;    ///< of the subtree, which is one range of bodies
+  };
+  /// Of the coordinates of a tree and of a subtree, as elements of M are not zero.
+  struct Range {
+    int tree_begin, tree_end, subtree_end;
+    int depth;  ///< how many ancestors the coordinate has
+  };
+  /// Which of the three matrices in rows_.
+  enum Part { of_position, of_velocity, of_effort };
+
+  [[nodiscard]] RD_INLINE Group& group(int body) noexcept {
+    return group_.data()[static_cast<unsigned>(body) / width];
+  }
+  [[nodiscard]] RD_INLINE const Group& group(int body) const noexcept {
+    return group_.data()[static_cast<unsigned>(body) / width];
+  }
+  [[nodiscard]] RD_INLINE static std::size_t lane(int body) noexcept {
+    return static_cast<unsigned>(body) % width;
+  }
+
+  /// Of one body.
+  [[nodiscard]] RD_INLINE static derivatives::Spatial<S> at(const Rows<6>& rows,
+                                                            int body) noexcept {
+    const std::size_t k = lane(body);
+    return {{rows[0][k], rows[1][k], rows[2][k]}, {rows[3][k], rows[4][k], rows[5][k]}};
+  }
+  RD_INLINE static void put(const derivatives::Spatial<S>& from, Rows<6>& rows,
+                            std::size_t k) noexcept {
+    rows[0][k] = from.angular.x;
+    rows[1][k] = from.angular.y;
+    rows[2][k] = from.angular.z;
+    rows[3][k] = from.linear.x;
+    rows[4][k] = from.linear.y;
+    rows[5][k] = from.linear.z;
+  }
+  [[nodiscard]] constexpr static int whole_blocks(int n) noexcept { return n & ~(width - 1); }
+
+  /// Of rows_: a row's columns in the panel that begins with the coordinate c.
+  [[nodiscard]] RD_INLINE S* part_of_row(int row, int c) noexcept {
+    return rows_.data() + 3 * (c * tree_->nv() + panel * row);
+  }
+
+  void find_ranges();
+  void update_constants() noexcept;
+  void pose_bodies() noexcept;
   void move(VectorIn<S> v) noexcept;
+  void subtract_external_forces() noexcept;
   template <bool with_acceleration>
-  void accelerate(VectorIn<S> a) noexcept;
-  void collect_inertias() noexcept;
-  void collect_forces() noexcept;
-  void mass_matrix(MatrixOut<S>& M) noexcept;
+  void accelerate(VectorIn<S> v, VectorIn<S> a) noexcept;
+  template <std::size_t count>
+  void collect(Rows<count> Group::*rows) noexcept;
+  void unit_forces() noexcept;
+  void differentiate() noexcept;
+  template <class Put>
+  void mass_matrix(Put&& put) noexcept;
+  void put_mass_matrix(MatrixOut<S>& M) noexcept;
   void bias(VectorOut<S>& tau) const noexcept;
-  void differentiate(const View& by_q, const View& by_v) noexcept;
-  void add(const Body<S>& row, const Body<S>& column, const S& x, const View& to) const noexcept;
-  [[nodiscard]] S zero_if_all_finite(const MatrixOut<S>& dtau_dq, const MatrixOut<S>& dtau_dv,
-                                     const MatrixOut<S>& M) const noexcept;
+  template <class OfQ, class OfV>
+  void pairs(OfQ&& of_q, OfV&& of_v) noexcept;
+  template <class OfQ>
+  void take_forces_from_floating_joints(OfQ&& of_q) noexcept;
+  [[nodiscard]] StatusOf<S> factorized_mass_matrix() noexcept;
   void eliminate_upwards() noexcept;
   void substitute_downwards() noexcept;
 
   Tree<S>* tree_;
-  std::vector<Link> link_;
-  std::vector<int> outer_;  ///< by body: the body that carries its joint
+  unsigned revision_ = 0;
+  std::vector<Group, BlockAllocator<Group>> group_;
+  std::vector<Place> place_;           ///< by body
+  std::array<BlockVector<S>, 4> row_;  ///< elements of a row or column, by body
   MassMatrixFactors<S> factors_;
   VectorX<S> a_;  ///< nv
-  /// M⁻¹ times ∂τ/∂q and ∂τ/∂v, whose columns alternate, and times 1: nv rows of 3 nv elements.
-  std::vector<S> rows_;
-  /// By coordinate: the range of its tree's coordinates, and the end of its subtree's.
-  std::vector<int> tree_begin_, tree_end_, subtree_end_;
+  /// M⁻¹ times ∂τ/∂q, ∂τ/∂v and −1, whose columns take turns: first all rows of the columns of one
+  /// panel, which stay in the cache, then those of the next.
+  BlockVector<S> rows_;
+  std::vector<Range> range_;  ///< by coordinate
 };
 
 // --- Implementation ------------------------------------------------------------------------------
 
-namespace derivatives {
-
-/// V × U
-template <class S>
-[[nodiscard]] RD_INLINE Motion<S> cross(const Motion<S>& V, const Motion<S>& U) noexcept {
-  return {V.w.cross(U.w), V.v.cross(U.w) + V.w.cross(U.v)};
-}
-/// V ×* F
-template <class S>
-[[nodiscard]] RD_INLINE Force<S> cross(const Motion<S>& V, const Force<S>& F) noexcept {
-  return {V.w.cross(F.n) + V.v.cross(F.f), V.w.cross(F.f)};
-}
-template <class S>
-[[nodiscard]] RD_INLINE S dot(const Motion<S>& V, const Force<S>& F) noexcept {
-  return V.w.dot(F.n) + V.v.dot(F.f);
-}
-template <class S>
-[[nodiscard]] RD_INLINE Motion<S> sum(const Motion<S>& V, const Motion<S>& U) noexcept {
-  return {V.w + U.w, V.v + U.v};
-}
-template <class S>
-[[nodiscard]] RD_INLINE Motion<S> times(const Motion<S>& V, const S& x) noexcept {
-  return {V.w * x, V.v * x};
-}
-
-/// An inertia in a body's frame, in the frame in which X is the body's pose.
-template <class S>
-[[nodiscard]] RD_INLINE RigidInertia<S> moved(const Pose<S>& X, const RigidInertia<S>& A) noexcept {
-  const Vec3<S> x = A.I * Vec3<S>(X.R.row(0).transpose());
-  const Vec3<S> y = A.I * Vec3<S>(X.R.row(1).transpose());
-  const Vec3<S> z = A.I * Vec3<S>(X.R.row(2).transpose());
-  const Symmetric3<S> I = {X.R.row(0).dot(x), X.R.row(0).dot(y), X.R.row(0).dot(z),
-                           X.R.row(1).dot(y), X.R.row(1).dot(z), X.R.row(2).dot(z)};
-  return shift<S>({A.m, X.R * A.h, I}, X.p);
-}
-
-/// y −= l x
-template <class S>
-RD_INLINE void subtract(const S& l, const S* __restrict x, S* __restrict y, int n) noexcept {
-  for (int i = 0; i < n; ++i) y[i] -= l * x[i];
-}
-
-}  // namespace derivatives
-
 template <class S>
 Derivatives<S>::Derivatives(Tree<S>& tree)
     : tree_(&tree),
-      link_(static_cast<std::size_t>(tree.nb())),
+      group_(static_cast<std::size_t>(blocks_for<S>(tree.nb())), Group()),
       factors_(tree),
       a_(VectorX<S>::Zero(tree.nv())),
-      rows_(static_cast<std::size_t>(3 * tree.nv() * tree.nv()), S(0)),
-      tree_begin_(static_cast<std::size_t>(tree.nv())),
-      tree_end_(tree_begin_),
-      subtree_end_(tree_begin_) {
+      range_(static_cast<std::size_t>(tree.nv())) {
+  const auto at = [](int i) { return static_cast<std::size_t>(i); };
   const Body<S>* body = tree.bodies();
-  for (int i = 0; i < tree.nb(); ++i)
-    outer_.push_back(is_floating(body[i].kind) ? body[i - body[i].axis].parent : body[i].parent);
-  const int* parent = tree.dof_parents();
-  int *begin = tree_begin_.data(), *end = tree_end_.data(), *subtree_end = subtree_end_.data();
-  for (int k = 0; k < tree.nv(); ++k) {
-    begin[k] = parent[k] < 0 ? k : begin[parent[k]];
-    subtree_end[k] = k + 1;
+  for (int i = 0; i < tree.nb(); ++i) {
+    const bool floats = is_floating(body[i].kind);
+    place_.push_back({floats ? body[i - body[i].axis].parent : body[i].parent, i + 1});
   }
-  for (int k = tree.nv() - 1; k >= 0; --k)
-    if (parent[k] >= 0) subtree_end[parent[k]] = std::max(subtree_end[parent[k]], subtree_end[k]);
-  for (int k = 0; k < tree.nv(); ++k) end[k] = subtree_end[begin[k]];
+  for (int i = tree.nb() - 1; i > 0; --i) {
+    if (body[i].parent < 0) continue;
+    int& end = place_[at(body[i].parent)].end;
+    end = std::max(end, place_[at(i)].end);
+  }
+  for (auto& row : row_) row.assign(group_.size() * at(width), S(0));
+  rows_.assign(at(3 * tree.nv()) * at((tree.nv() + panel - 1) / panel * panel), S(0));
+  find_ranges();
+  for (int i = 0; i < tree.nb(); ++i) {
+    Group& g = group(i);
+    g.h_parts[0][lane(i)] = S(turns(body[i].kind) ? 1 : 0);
+    g.h_parts[1][lane(i)] = linear_axis<S>(body[i], Vec3<S>::Zero())[2];
+  }
 }
 
-/// What depends on q and v: from the base to the tips.
+template <class S>
+void Derivatives<S>::find_ranges() {
+  const auto at = [](int i) { return static_cast<std::size_t>(i); };
+  const int* parent = tree_->dof_parents();
+  const int n = tree_->nv();
+  for (int k = 0; k < n; ++k) {
+    const bool root = parent[k] < 0;
+    range_[at(k)] = {root ? k : range_[at(parent[k])].tree_begin, 0, k + 1,
+                     root ? 0 : range_[at(parent[k])].depth + 1};
+  }
+  for (int k = n - 1; k > 0; --k) {
+    if (parent[k] < 0) continue;
+    int& end = range_[at(parent[k])].subtree_end;
+    end = std::max(end, range_[at(k)].subtree_end);
+  }
+  for (Range& r : range_) r.tree_end = range_[at(r.tree_begin)].subtree_end;
+}
+
+/// K = ½ tr(I) 1 − I of the bodies' moments of inertia.
+template <class S>
+void Derivatives<S>::update_constants() noexcept {
+  const Body<S>* body = tree_->bodies();
+  for (int i = 0; i < tree_->nb(); ++i) {
+    const RigidInertia<S>& A = body[i].inertia;
+    const S half = S(0.5) * (A.I.xx + A.I.yy + A.I.zz);
+    const S own[10] = {A.m,     A.h[0],  A.h[1],        A.h[2],  half - A.I.xx,
+                       -A.I.xy, -A.I.xz, half - A.I.yy, -A.I.yz, half - A.I.zz};
+    for (std::size_t c = 0; c < 10; ++c) group(i).own[c][lane(i)] = own[c];
+  }
+  revision_ = tree_->revision();
+}
+
+/// From the first body on, whose pose is one.
+template <class S>
+void Derivatives<S>::pose_bodies() noexcept {
+  using derivatives::for_rows;
+  const Body<S>* body = tree_->bodies();
+  const int n = tree_->nb();
+  Pose<S> X = Pose<S>::identity();
+  for (int i = 0; i < n; ++i) {
+    const Body<S>& b = body[i];
+    if (i > 0 && b.parent < 0) {  // another one in the base
+      X = Pose<S>{body[0].X.rotation(), body[0].X.position()}.inverse();
+    } else if (i > 0 && b.parent != i - 1) {
+      const Rows<12>& from = group(b.parent).X;
+      const std::size_t k = lane(b.parent);
+      for_rows<9>([&](auto c) { X.R(c % 3, c / 3) = from[c][k]; });
+      for_rows<3>([&](auto c) { X.p[c] = from[9 + c][k]; });
+    }
+    if (i > 0) X = dynamics_core::across<S>(X, b.X);
+    Rows<12>& to = group(i).X;
+    const std::size_t k = lane(i);
+    for_rows<9>([&](auto c) { to[c][k] = X.R(c % 3, c / 3); });
+    for_rows<3>([&](auto c) { to[9 + c][k] = X.p[c]; });
+  }
+}
+
+/// What depends on q and v.
 template <class S>
 void Derivatives<S>::move(VectorIn<S> v) noexcept {
   using namespace derivatives;
+  using T = Numbers;
+  if (revision_ != tree_->revision()) update_constants();
+  pose_bodies();
+  for (Group& g : group_) {
+    const Matrix<T> R = {vector<S>(g.X), vector<S>(g.X, 3), vector<S>(g.X, 6)};
+    const Vector<T> p = vector<S>(g.X, 9);
+    const Vector<T> e = numbers<S>(g.h_parts[0]) * R.z;
+    store<S>(Spatial<T>{e, cross(p, e) + numbers<S>(g.h_parts[1]) * R.z}, g.h);
+    const Inertia<T> I = moved<T>(R, p, inertia<S>(g.own));
+    store<S>(I, g.I);
+    store<S>(I, g.IC);
+  }
   const Body<S>* body = tree_->bodies();
+  const S o(0);
+  const Spatial<S> still = {{o, o, o}, {o, o, o}};
+  for (int i = 0; i < tree_->nb(); ++i) {
+    Group& g = group(i);
+    const std::size_t k = lane(i);
+    const S qd = rate<S>(body[i], v);
+    const int parent = body[i].parent;
+    const int outer = place_.data()[i].outer;
+    const Spatial<S> before = parent < 0 ? still : at(group(parent).V, parent);
+    put(outer == parent ? before : outer < 0 ? still : at(group(outer).V, outer), g.V_outer, k);
+    put(before + qd * at(g.h, i), g.V, k);
+  }
+  for (Group& g : group_) {
+    const Spatial<T> h = spatial<S>(g.h);
+    const Spatial<T> V = spatial<S>(g.V);
+    const Spatial<T> psi = cross(spatial<S>(g.V_outer), h);
+    store<S>(psi, g.psi);
+    store<S>(psi + psi, g.phi);
+    const Inertia<T> I = inertia<S>(g.I);
+    const Matrix<T> K = I.moments();
+    const Vector<T>& w = V.angular;
+    // ṙ = v + ω × r
+    const Convection<T> B = {{I.h.x * V.linear + cross(w, K.x), I.h.y * V.linear + cross(w, K.y),
+                              I.h.z * V.linear + cross(w, K.z)},
+                             I.m * V.linear - cross(I.h, w)};
+    store<S>(B, g.B);
+    store<S>(B * w, g.fv);
+  }
+  // The axes of a floating joint move with its link.
+  for (const int first : tree_->floating_joints()) {
+    for (int i = first; i < first + 6; ++i) {
+      const Spatial<S> rate = cross(at(group(first + 5).V, first + 5), at(group(i).h, i));
+      put(at(group(i).psi, i) + rate, group(i).phi, lane(i));
+    }
+  }
+  subtract_external_forces();
+}
+
+template <class S>
+void Derivatives<S>::subtract_external_forces() noexcept {
   const Force<S>* external = tree_->external_forces();
-  const int n = tree_->nb();
-  if (n == 0) return;
-  Link* link = link_.data();
-  const Pose<S> base = {Mat3<S>::Identity(), -body[0].X.position()};
-  const Motion<S> still = Motion<S>::zero();
-  for (int i = 0; i < n; ++i) {
-    const Body<S>& b = body[i];
-    Link& l = link[i];
-    const int outer = outer_[static_cast<std::size_t>(i)];
-    const Motion<S>& V_outer = outer < 0 ? still : link[outer].V;
-    l.X = dynamics_core::across<S>(b.parent < 0 ? base : link[b.parent].X, b.X);
-    l.h = axis_motion<S>(b, l.X.R.col(2), Vec3<S>(-l.X.p));
-    l.psi = cross(V_outer, l.h);
-    if (!is_floating(b.kind)) {
-      const S qd = rate<S>(b, v);
-      l.V = sum(V_outer, times(l.h, qd));
-      l.c = times(l.psi, qd);
-      l.phi = sum(l.psi, l.psi);
-    } else if (b.kind == JointKind::floating_first) {
-      Motion<S> own = still;
-      add_joint_velocity<S>(b, v, own);
-      const Vec3<S> w = l.X.R * own.w;
-      const Motion<S> across = {w, l.X.R * own.v + l.X.p.cross(w)};
-      l.V = sum(V_outer, across);
-      l.c = cross(V_outer, across);
-      l.phi = sum(l.psi, cross(l.V, l.h));
-    } else {  // moves with the first
-      l.V = link[b.parent].V;
-      l.c = still;
-      l.phi = sum(l.psi, cross(l.V, l.h));
+  if (external == nullptr) return;
+  for (int i = 0; i < tree_->nb(); ++i) {
+    Group& g = group(i);
+    const std::size_t k = lane(i);
+    const auto column = [&](std::size_t c) {
+      return Vec3<S>(g.X[c][k], g.X[c + 1][k], g.X[c + 2][k]);
+    };
+    const auto turned = [&](const Vec3<S>& u) {
+      return Vec3<S>(column(0) * u[0] + column(3) * u[1] + column(6) * u[2]);
+    };
+    const Vec3<S> f = turned(external[i].f);
+    const Vec3<S> n = turned(external[i].n) + column(9).cross(f);
+    for (std::size_t c = 0; c < 3; ++c) {
+      g.fv[c][k] -= n[static_cast<Eigen::Index>(c)];
+      g.fv[c + 3][k] -= f[static_cast<Eigen::Index>(c)];
     }
-    l.I = moved(l.X, b.inertia);
-    const Force<S> P = l.I * l.V;
-    l.fv = cross(l.V, P);
-    if (external != nullptr) {
-      const Vec3<S> f = l.X.R * external[i].f;
-      l.fv -= {l.X.R * external[i].n + l.X.p.cross(f), f};
-    }
-    l.B.p = P.f + P.f;
-    // With J the moments of inertia, Σ m r rᵀ = s 1 − J, and ṙ = v + ω × r:
-    // N/2 = v·h 1 − v hᵀ − s ω× + ω× J
-    const Vec3<S> w = l.V.w + l.V.w;
-    const Vec3<S> u = l.V.v + l.V.v;
-    const Symmetric3<S>& J = l.I.I;
-    const Vec3<S>& h = l.I.h;
-    const S vh = u.dot(h);
-    const S s = S(0.5) * (J.xx + J.yy + J.zz);
-    const Vec3<S> sw = s * w;
-    Mat3<S>& N = l.B.N;
-    N(0, 0) = vh - u[0] * h[0] + (w[1] * J.xz - w[2] * J.xy);
-    N(1, 0) = -u[1] * h[0] - sw[2] + (w[2] * J.xx - w[0] * J.xz);
-    N(2, 0) = -u[2] * h[0] + sw[1] + (w[0] * J.xy - w[1] * J.xx);
-    N(0, 1) = -u[0] * h[1] + sw[2] + (w[1] * J.yz - w[2] * J.yy);
-    N(1, 1) = vh - u[1] * h[1] + (w[2] * J.xy - w[0] * J.yz);
-    N(2, 1) = -u[2] * h[1] - sw[0] + (w[0] * J.yy - w[1] * J.xy);
-    N(0, 2) = -u[0] * h[2] - sw[1] + (w[1] * J.zz - w[2] * J.yz);
-    N(1, 2) = -u[1] * h[2] + sw[0] + (w[2] * J.xz - w[0] * J.zz);
-    N(2, 2) = vh - u[2] * h[2] + (w[0] * J.yz - w[1] * J.xz);
   }
 }
 
+/// The accelerations, and the forces on the bodies.
 template <class S>
 template <bool with_acceleration>
-void Derivatives<S>::accelerate(VectorIn<S> a) noexcept {
+void Derivatives<S>::accelerate(VectorIn<S> v, VectorIn<S> a) noexcept {
   using namespace derivatives;
   const Body<S>* body = tree_->bodies();
-  Link* link = link_.data();
-  const Motion<S> base = {Vec3<S>::Zero(), tree_->base_acceleration()};
-  for (int i = 0; i < tree_->nb(); ++i) {
-    const Body<S>& b = body[i];
-    Link& l = link[i];
-    l.A = sum(b.parent < 0 ? base : link[b.parent].A, l.c);
-    if constexpr (with_acceleration) l.A = sum(l.A, times(l.h, rate<S>(b, a)));
-    l.F = l.I * l.A;
-    l.F += l.fv;
-  }
-}
-
-template <class S>
-void Derivatives<S>::collect_inertias() noexcept {
-  const Body<S>* body = tree_->bodies();
-  Link* link = link_.data();
-  for (int i = 0; i < tree_->nb(); ++i) link[i].IC = link[i].I;
-  for (int i = tree_->nb() - 1; i >= 0; --i) {
+  const int n = tree_->nb();
+  if (n == 0) return;
+  const Vec3<S> g0 = body[0].X.to_child(tree_->base_acceleration());
+  const S o(0);
+  const Spatial<S> base = {{o, o, o}, {g0[0], g0[1], g0[2]}};
+  for (int i = 0; i < n; ++i) {
+    Group& g = group(i);
+    const std::size_t k = lane(i);
     const int parent = body[i].parent;
-    link[i].Ih = link[i].IC * link[i].h;
+    const int outer = place_.data()[i].outer;
+    const Spatial<S> before = parent < 0 ? base : at(group(parent).A, parent);
+    Spatial<S> A = before + rate<S>(body[i], v) * at(g.psi, i);
+    if constexpr (with_acceleration) {
+      A = A + rate<S>(body[i], a) * at(g.h, i);
+      put(outer == parent ? before : outer < 0 ? base : at(group(outer).A, outer), g.A_outer, k);
+    }
+    put(A, g.A, k);
+  }
+  for (Group& g : group_) store<S>(inertia<S>(g.I) * spatial<S>(g.A) + spatial<S>(g.fv), g.F);
+}
+
+/// Sums over subtrees.
+template <class S>
+template <std::size_t count>
+void Derivatives<S>::collect(Rows<count> Group::*rows) noexcept {
+  const Body<S>* body = tree_->bodies();
+  for (int i = tree_->nb() - 1; i > 0; --i) {
+    const int parent = body[i].parent;
     if (parent < 0) continue;
-    link[parent].IC += link[i].IC;
-    link[parent].B.N += link[i].B.N;
-    link[parent].B.p += link[i].B.p;
+    const auto& from = group(i).*rows;
+    auto& to = group(parent).*rows;
+    const std::size_t k = lane(i);
+    const std::size_t l = lane(parent);
+    derivatives::for_rows<count>([&](auto c) { to[c][l] += from[c][k]; });
   }
 }
 
 template <class S>
-void Derivatives<S>::collect_forces() noexcept {
-  const Body<S>* body = tree_->bodies();
-  Link* link = link_.data();
-  for (int i = tree_->nb() - 1; i >= 0; --i)
-    if (body[i].parent >= 0) link[body[i].parent].F += link[i].F;
+void Derivatives<S>::unit_forces() noexcept {
+  using namespace derivatives;
+  for (Group& g : group_) store<S>(inertia<S>(g.IC) * spatial<S>(g.h), g.Ih);
 }
 
+/// What the forces on subtrees gain by each joint's position and velocity, that they turn with the
+/// joint included.
 template <class S>
-void Derivatives<S>::mass_matrix(MatrixOut<S>& M) noexcept {
+void Derivatives<S>::differentiate() noexcept {
   using namespace derivatives;
-  const Body<S>* body = tree_->bodies();
-  const Link* link = link_.data();
-  if (tree_->branched() || tree_->has_mimic()) M.setZero();
-  for (int i = 0; i < tree_->nb(); ++i) {
-    const Force<S>& Ih = link[i].Ih;
-    add_symmetric<S>(body[i], body[i], dot(link[i].h, Ih) + body[i].rotor, M);
-    for (int j = body[i].parent; j >= 0; j = body[j].parent)
-      add_symmetric<S>(body[i], body[j], dot(link[j].h, Ih), M);
+  using T = Numbers;
+  for (Group& g : group_) {
+    const Spatial<T> h = spatial<S>(g.h);
+    const Spatial<T> psi = spatial<S>(g.psi);
+    const Spatial<T> psi_d = cross(spatial<S>(g.A_outer), h) + cross(spatial<S>(g.V_outer), psi);
+    const Inertia<T> IC = inertia<S>(g.IC);
+    const Convection<T> B = convection<S>(g.B);
+    const Spatial<T> Bpsi = B * psi.angular;
+    const Spatial<T> Bh = B * h.angular;
+    const Vector<T> Bth = transposed(B, h);
+    store<S>(psi_d, g.psi_d);
+    store<S>(Bpsi + Bpsi + IC * psi_d + cross_force(h, spatial<S>(g.F)), g.of_q);
+    store<S>(Bh + Bh + IC * spatial<S>(g.phi), g.of_v);
+    store<S>(Bth + Bth, g.Bh);
+  }
+}
+
+/// put(j, row): row[i] is the element that joins j with each body i of its subtree.
+template <class S>
+template <class Put>
+RD_INLINE void Derivatives<S>::mass_matrix(Put&& put) noexcept {
+  using namespace derivatives;
+  using T = Numbers;
+  S* row = row_[0].data();
+  for (int j = 0; j < tree_->nb(); ++j) {
+    const std::size_t k = lane(j);
+    const Rows<6>& h = group(j).h;
+    for (int i = j - j % width; i < place_.data()[j].end; i += width) {
+      const Rows<6>& Ih = group(i).Ih;
+      T sum = h[0][k] * numbers<S>(Ih[0]);
+      for_rows<5>([&](auto c) { sum += h[c + 1][k] * numbers<S>(Ih[c + 1]); });
+      store_block<S>(sum.all, row + i);
+    }
+    row[j] += tree_->bodies()[j].rotor;
+    put(j, row);
   }
 }
 
 template <class S>
 void Derivatives<S>::bias(VectorOut<S>& tau) const noexcept {
   const Body<S>* body = tree_->bodies();
-  const Link* link = link_.data();
   tau.setZero();
-  for (int i = 0; i < tree_->nb(); ++i)
-    add_effort<S>(body[i], derivatives::dot(link[i].h, link[i].F), tau);
-}
-
-template <class S>
-RD_INLINE void Derivatives<S>::add(const Body<S>& row, const Body<S>& column, const S& x,
-                                   const View& to) const noexcept {
-  S& at = to.data[row.dof * to.row + column.dof * to.column];
-  if (row.shared || column.shared)
-    at += row.multiplier * column.multiplier * x;
-  else
-    at = x;
-}
-
-/// The derivatives of τ_i and τ_j by the coordinates of j and i, for each body i and its ancestors j.
-template <class S>
-void Derivatives<S>::differentiate(const View& by_q, const View& by_v) noexcept {
-  using namespace derivatives;
-  const Body<S>* body = tree_->bodies();
-  Link* link = link_.data();
-  const Motion<S> base_V = Motion<S>::zero();
-  const Motion<S> base_A = {Vec3<S>::Zero(), tree_->base_acceleration()};
   for (int i = 0; i < tree_->nb(); ++i) {
-    const int outer = outer_[static_cast<std::size_t>(i)];
-    Link& l = link[i];
-    l.psi_d = sum(cross(outer < 0 ? base_A : link[outer].A, l.h),
-                  cross(outer < 0 ? base_V : link[outer].V, l.psi));
-  }
-  for (int i = tree_->nb() - 1; i >= 0; --i) {
-    const Body<S>& b = body[i];
-    const Link& l = link[i];
-    const auto convect = [&l](const Motion<S>& u) -> Force<S> {
-      return {l.B.N * u.w, u.w.cross(l.B.p)};
-    };
-    const Vec3<S> Bh = l.B.N.transpose() * l.h.w + l.B.p.cross(l.h.v);  // Bᵀ h
-    Force<S> of_q = convect(l.psi);
-    of_q += l.IC * l.psi_d;
-    Force<S> of_v = convect(l.h);
-    of_v += l.IC * l.phi;
-    add(b, b, dot(l.h, of_q), by_q);
-    add(b, b, dot(l.h, of_v), by_v);
-    const auto pair = [&](int j) {
-      const Link& k = link[j];
-      add(body[j], b, dot(k.h, of_q), by_q);
-      add(body[j], b, dot(k.h, of_v), by_v);
-      add(b, body[j], Bh.dot(k.psi.w) + dot(k.psi_d, l.Ih), by_q);
-      add(b, body[j], Bh.dot(k.h.w) + dot(k.phi, l.Ih), by_v);
-    };
-    // The axes of a floating joint move all together with the link.
-    const int outer = outer_[static_cast<std::size_t>(i)];
-    int j = b.parent;
-    for (; j != outer; j = body[j].parent) pair(j);
-    of_q += cross(l.h, l.F);
-    for (; j >= 0; j = body[j].parent) pair(j);
+    const Group& g = group(i);
+    add_effort<S>(body[i], dot(at(g.h, i), at(g.F, i)), tau);
   }
 }
 
-/// Of the elements that are not always zero.
+/// The derivatives of τ_i and τ_j by the coordinates of j and i, for each body j and each body i of
+/// its subtree, put where of_q(row, column) and of_v(row, column) are.
 template <class S>
-S Derivatives<S>::zero_if_all_finite(const MatrixOut<S>& dtau_dq, const MatrixOut<S>& dtau_dv,
-                                     const MatrixOut<S>& M) const noexcept {
-  const int* parent = tree_->dof_parents();
-  const S zero(0);
-  S sums[5] = {zero, zero, zero, zero, zero};
-  for (int k = 0; k < tree_->nv(); ++k) {
-    for (int i = k; i >= 0; i = parent[i]) {
-      sums[0] += dtau_dq(i, k) * zero;
-      sums[1] += dtau_dq(k, i) * zero;
-      sums[2] += dtau_dv(i, k) * zero;
-      sums[3] += dtau_dv(k, i) * zero;
-      sums[4] += M(i, k) * zero;
+template <class OfQ, class OfV>
+RD_INLINE void Derivatives<S>::pairs(OfQ&& of_q, OfV&& of_v) noexcept {
+  using namespace derivatives;
+  using T = Numbers;
+  const Body<S>* body = tree_->bodies();
+  const bool shared = tree_->has_mimic();
+  const int n = tree_->nb();
+  S* j_by_q = row_[0].data();
+  S* j_by_v = row_[1].data();
+  S* i_by_q = row_[2].data();
+  S* i_by_v = row_[3].data();
+  for (int j = 0; j < n; ++j) {
+    const std::size_t k = lane(j);
+    const Group& of_j = group(j);
+    const int end = place_.data()[j].end;
+    const Group* g = &of_j;
+    for (int i = whole_blocks(j); i < end; i += width, ++g) {
+      T x = of_j.h[0][k] * numbers<S>(g->of_q[0]);
+      T y = of_j.h[0][k] * numbers<S>(g->of_v[0]);
+      T z = of_j.psi_d[0][k] * numbers<S>(g->Ih[0]);
+      T u = of_j.phi[0][k] * numbers<S>(g->Ih[0]);
+      for_rows<5>([&](auto row) {
+        constexpr std::size_t c = row + 1;
+        x += of_j.h[c][k] * numbers<S>(g->of_q[c]);
+        y += of_j.h[c][k] * numbers<S>(g->of_v[c]);
+        z += of_j.psi_d[c][k] * numbers<S>(g->Ih[c]);
+        u += of_j.phi[c][k] * numbers<S>(g->Ih[c]);
+      });
+      for_rows<3>([&](auto c) {
+        z += of_j.psi[c][k] * numbers<S>(g->Bh[c]);
+        u += of_j.h[c][k] * numbers<S>(g->Bh[c]);
+      });
+      store_block<S>(x.all, j_by_q + i);
+      store_block<S>(y.all, j_by_v + i);
+      store_block<S>(z.all, i_by_q + i);
+      store_block<S>(u.all, i_by_v + i);
+    }
+    if (shared) {
+      for (int i = j; i < end; ++i) {
+        const S m = body[i].multiplier * body[j].multiplier;
+        of_q(body[j].dof, body[i].dof) += m * j_by_q[i];
+        of_v(body[j].dof, body[i].dof) += m * j_by_v[i];
+        if (i == j) continue;
+        of_q(body[i].dof, body[j].dof) += m * i_by_q[i];
+        of_v(body[i].dof, body[j].dof) += m * i_by_v[i];
+      }
+    } else {  // the numbers of the bodies are those of the coordinates
+      for (int i = j; i < end; ++i) {
+        of_q(j, i) = j_by_q[i];
+        of_v(j, i) = j_by_v[i];
+        of_q(i, j) = i_by_q[i];
+        of_v(i, j) = i_by_v[i];
+      }
     }
   }
-  return sums[0] + sums[1] + sums[2] + sums[3] + sums[4];
+  take_forces_from_floating_joints(of_q);
+}
+
+/// The axes of a floating joint move all together with the link, and the force with them.
+template <class S>
+template <class OfQ>
+RD_INLINE void Derivatives<S>::take_forces_from_floating_joints(OfQ&& of_q) noexcept {
+  using namespace derivatives;
+  const Body<S>* body = tree_->bodies();
+  for (const int first : tree_->floating_joints()) {
+    for (int i = first + 1; i < first + 6; ++i) {
+      const Spatial<S> force = cross_force(at(group(i).h, i), at(group(i).F, i));
+      for (int j = first; j < i; ++j)
+        of_q(body[j].dof, body[i].dof) -= dot(at(group(j).h, j), force);
+    }
+  }
 }
 
 template <class S>
@@ -376,60 +770,98 @@ StatusOf<S> Derivatives<S>::inverse_dynamics(VectorIn<S> q, VectorIn<S> v, Vecto
   const StatusOf<S> status = check_and_move<S>(*tree_, q, v, a, dtau_dq, dtau_dv, M);
   if (failed(status)) return status;
   move(v);
-  accelerate<true>(a);
-  collect_inertias();
-  collect_forces();
-  mass_matrix(M);
+  accelerate<true>(v, a);
+  collect(&Group::IC);
+  collect(&Group::B);
+  collect(&Group::F);
+  unit_forces();
+  differentiate();
   if (tree_->branched() || tree_->has_mimic()) {
-    dtau_dq.setZero();
-    dtau_dv.setZero();
+    set_zero<S>(dtau_dq);
+    set_zero<S>(dtau_dv);
+    set_zero<S>(M);
   }
-  differentiate({dtau_dq.data(), 1, dtau_dq.outerStride()},
-                {dtau_dv.data(), 1, dtau_dv.outerStride()});
-  return merged(status, finite_status<S>(zero_if_all_finite(dtau_dq, dtau_dv, M)));
+  put_mass_matrix(M);
+  S* by_q = dtau_dq.data();
+  S* by_v = dtau_dv.data();
+  const Eigen::Index q_stride = dtau_dq.outerStride();
+  const Eigen::Index v_stride = dtau_dv.outerStride();
+  pairs([=](int row, int column) -> S& { return by_q[row + column * q_stride]; },
+        [=](int row, int column) -> S& { return by_v[row + column * v_stride]; });
+  FiniteSum<S> sum;
+  sum.add(dtau_dq);
+  sum.add(dtau_dv);
+  sum.add(M);
+  return merged(status, finite_status<S>(sum.value()));
 }
 
-/// With M = Lᵀ D L, the rows become L⁻ᵀ times what they were.
+/// Both triangles of M, which is zero where it stays so.
+template <class S>
+void Derivatives<S>::put_mass_matrix(MatrixOut<S>& M) noexcept {
+  const Body<S>* body = tree_->bodies();
+  const Place* place = place_.data();
+  const bool shared = tree_->has_mimic();
+  const Eigen::Index stride = M.outerStride();
+  S* m = M.data();
+  mass_matrix([=](int j, const S* row) {
+    if (shared) {
+      for (int i = j; i < place[j].end; ++i) {
+        const S x = body[i].multiplier * body[j].multiplier * row[i];
+        m[body[j].dof + body[i].dof * stride] += x;
+        if (i != j) m[body[i].dof + body[j].dof * stride] += x;
+      }
+      return;
+    }
+    for (int i = j; i < place[j].end; ++i) m[j + i * stride] = m[i + j * stride] = row[i];
+  });
+}
+
+template <class S>
+StatusOf<S> Derivatives<S>::factorized_mass_matrix() noexcept {
+  if (tree_->has_mimic()) {
+    factors_.matrix().setZero();
+    MatrixOut<S> M(factors_.matrix());
+    put_mass_matrix(M);
+    return factors_.factorize();
+  }
+  mass_matrix([&](int j, const S* row) {
+    const int depth = range_.data()[j].depth;
+    for (int i = j; i < place_.data()[j].end; ++i) factors_.row(i)[depth] = row[i];
+  });
+  return factors_.factorize_rows();
+}
+
+/// With M = Lᵀ D L, the rows become L⁻ᵀ times what they were: from each row, those of its
+/// descendants, which are one range, are taken.
 template <class S>
 void Derivatives<S>::eliminate_upwards() noexcept {
-  using derivatives::subtract;
   const int n = tree_->nv();
-  const int* parent = tree_->dof_parents();
-  for (int k = n - 1; k >= 0; --k) {
-    const auto at = static_cast<std::size_t>(k);
-    const S* L = factors_.end_of_row(k);
-    const S* from = rows_.data() + 3 * n * k;
-    const int begin = 2 * tree_begin_[at];
-    const int count = 2 * subtree_end_[at] - begin;
-    for (int i = parent[k]; i >= 0; i = parent[i]) {
-      S* to = rows_.data() + 3 * n * i;
-      const S& L_ki = *--L;
-      subtract(L_ki, from + begin, to + begin, count);
-      subtract(L_ki, from + 2 * n + k, to + 2 * n + k, subtree_end_[at] - k);
+  for (int c = 0; c < n; c += panel) {
+    for (int i = n - 2; i >= 0; --i) {
+      const Range& r = range_.data()[i];
+      if (c + panel <= r.tree_begin || c >= r.subtree_end) continue;
+      derivatives::SixBlocks<S> sum(part_of_row(i, c));
+      for (int k = i + 1; k < r.subtree_end; ++k)
+        sum.subtract(factors_.row(k)[r.depth], part_of_row(k, c));
+      sum.store(part_of_row(i, c));
     }
   }
 }
 
-/// Then L⁻¹ D⁻¹ times that; of M⁻¹, which is symmetric, the upper triangle.
+/// Then L⁻¹ D⁻¹ times that.
 template <class S>
 void Derivatives<S>::substitute_downwards() noexcept {
-  using derivatives::subtract;
   const int n = tree_->nv();
   const int* parent = tree_->dof_parents();
-  for (int k = 0; k < n; ++k) {
-    const auto at = static_cast<std::size_t>(k);
-    S* to = rows_.data() + 3 * n * k;
-    const int begin = 2 * tree_begin_[at];
-    const int end = 2 * tree_end_[at];
-    const S* L = factors_.end_of_row(k);
-    const S& inv_D = *L;
-    for (int c = begin; c < end; ++c) to[c] *= inv_D;
-    for (int c = 2 * n + k; c < 2 * n + tree_end_[at]; ++c) to[c] *= inv_D;
-    for (int i = parent[k]; i >= 0; i = parent[i]) {
-      const S* from = rows_.data() + 3 * n * i;
-      const S& L_ki = *--L;
-      subtract(L_ki, from + begin, to + begin, end - begin);
-      subtract(L_ki, from + 2 * n + k, to + 2 * n + k, tree_end_[at] - k);
+  for (int c = 0; c < n; c += panel) {
+    for (int k = 0; k < n; ++k) {
+      const Range& r = range_.data()[k];
+      if (c + panel <= r.tree_begin || c >= r.tree_end) continue;
+      const S* L = factors_.end_of_row(k);
+      derivatives::SixBlocks<S> sum(part_of_row(k, c));
+      sum.multiply(*L);
+      for (int i = parent[k]; i >= 0; i = parent[i]) sum.subtract(*--L, part_of_row(i, c));
+      sum.store(part_of_row(k, c));
     }
   }
 }
@@ -441,51 +873,53 @@ StatusOf<S> Derivatives<S>::forward_dynamics(VectorIn<S> q, VectorIn<S> v, Vecto
                                              MatrixOut<S> da_dtau) noexcept {
   StatusOf<S> status = check_and_move<S>(*tree_, q, v, tau, da_dq, da_dv, da_dtau);
   if (failed(status)) return status;
-  const int n = tree_->nv();
   move(v);
-  collect_inertias();
-  MatrixOut<S> M(factors_.matrix());
-  mass_matrix(M);
-  status = merged(status, factors_.factorize());
+  collect(&Group::IC);
+  unit_forces();
+  status = merged(status, factorized_mass_matrix());
   if (failed(status)) return status;
-  accelerate<false>(v);
-  collect_forces();
+  accelerate<false>(v, v);
+  collect(&Group::F);
   VectorOut<S> a(a_);
   bias(a);
   a_ = tau - a_;
   factors_.solve(a_.data());
-  accelerate<true>(a_);
-  collect_forces();
+  accelerate<true>(v, a_);
+  collect(&Group::F);
+  collect(&Group::B);
+  differentiate();
 
   std::fill(rows_.begin(), rows_.end(), S(0));
-  S* rows = rows_.data();
-  for (int k = 0; k < n; ++k) rows[3 * n * k + 2 * n + k] = S(1);
-  differentiate({rows, 3 * n, 2}, {rows + 1, 3 * n, 2});
+  const auto element = [this](Part part, int row, int column) -> S& {
+    const int first = column & ~(panel - 1);
+    return part_of_row(row, first)[3 * (column - first) + part];
+  };
+  for (int k = 0; k < tree_->nv(); ++k) element(of_effort, k, k) = S(-1);
+  pairs([=](int row, int column) -> S& { return element(of_position, row, column); },
+        [=](int row, int column) -> S& { return element(of_velocity, row, column); });
   eliminate_upwards();
   substitute_downwards();
 
   if (tree_->branched()) {
-    da_dq.setZero();
-    da_dv.setZero();
-    da_dtau.setZero();
+    set_zero<S>(da_dq);
+    set_zero<S>(da_dv);
+    set_zero<S>(da_dtau);
   }
-  const S zero(0);
-  S sum_q(0), sum_v(0), sum_tau(0);
-  for (int k = 0; k < n; ++k) {
-    const S* row = rows + 3 * n * k;
-    const auto at = static_cast<std::size_t>(k);
-    for (int c = tree_begin_[at]; c < tree_end_[at]; ++c) {
-      da_dq(k, c) = -row[2 * c];
-      da_dv(k, c) = -row[2 * c + 1];
-      sum_q += row[2 * c] * zero;
-      sum_v += row[2 * c + 1] * zero;
-    }
-    for (int c = k; c < tree_end_[at]; ++c) {
-      da_dtau(k, c) = da_dtau(c, k) = row[2 * n + c];
-      sum_tau += row[2 * n + c] * zero;
-    }
+  const auto put = [=](Part part, int column, int begin, int end, MatrixOut<S>& A) {
+    const S* from = &element(part, 0, column);
+    S* to = A.data() + column * A.outerStride();
+    for (int k = begin; k < end; ++k) to[k] = -from[k * 3 * panel];
+  };
+  for (int c = 0; c < tree_->nv(); ++c) {
+    const Range& r = range_.data()[c];
+    put(of_position, c, r.tree_begin, r.tree_end, da_dq);
+    put(of_velocity, c, r.tree_begin, r.tree_end, da_dv);
+    put(of_effort, c, r.tree_begin, c + 1, da_dtau);
   }
-  return merged(status, finite_status<S>(S(sum_q + sum_v + sum_tau)));
+  mirror_upper<S>(da_dtau);
+  FiniteSum<S> sum;
+  sum.add(rows_.data(), static_cast<Eigen::Index>(rows_.size()));
+  return merged(status, finite_status<S>(sum.value()));
 }
 
 }  // namespace dynamics_core

@@ -296,6 +296,8 @@ class FiniteSum {
   /// A vector, a matrix or an expression.
   template <class Values>
   RD_INLINE void add(const Values& x) noexcept {
+    if constexpr ((Values::Flags & Eigen::DirectAccessBit) != 0)
+      if (x.outerStride() == x.rows()) return add(x.data(), x.size());
     for (Eigen::Index j = 0; j < x.cols(); ++j) {
       if constexpr ((Values::Flags & Eigen::DirectAccessBit) != 0)
         add(x.data() + j * x.outerStride(), x.rows());
