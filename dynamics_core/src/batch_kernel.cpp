@@ -26,6 +26,7 @@ struct LaneAccess {
     return L::gather(from, at);
   }
   RD_INLINE static void store(const L& x, double* to) noexcept { x.store(to); }
+  RD_INLINE static void transpose(L* rows) noexcept { L::transpose(rows); }
   [[nodiscard]] static bool all_ok(const StatusOf<L>& status) noexcept { return status.all_ok(); }
   [[nodiscard]] static Status status(const StatusOf<L>& status, int lane) noexcept {
     return status[lane];
@@ -40,6 +41,7 @@ struct LaneAccess<double> {
     return from[0][at];
   }
   static void store(double x, double* to) noexcept { *to = x; }
+  static void transpose(double* /*row*/) noexcept {}
   [[nodiscard]] static bool all_ok(Status status) noexcept { return status == Status::ok; }
   [[nodiscard]] static Status status(Status status, int /*lane*/) noexcept { return status; }
 };
@@ -131,8 +133,15 @@ class BlockKernel final : public BatchKernel {
     for (std::size_t k = 0; k < block_size; ++k)
       lane[k] = data + static_cast<std::ptrdiff_t>(std::min(k, block.count - 1)) *
                            from.between_configurations;
-    for (std::ptrdiff_t at = 0; out != end; ++out, at += step)
-      *out = Access::gather(lane.data(), at);
+    std::ptrdiff_t at = 0;
+    if (step == 1) {  // as many elements at a time as there are lanes
+      constexpr auto width = static_cast<std::ptrdiff_t>(block_size);
+      for (; end - out >= width; out += width, at += width) {
+        for (std::size_t k = 0; k < block_size; ++k) out[k] = Access::load(lane[k] + at);
+        Access::transpose(out);
+      }
+    }
+    for (; out != end; ++out, at += step) *out = Access::gather(lane.data(), at);
   }
 
   /// By rows.
@@ -148,13 +157,31 @@ class BlockKernel final : public BatchKernel {
       return;
     }
     const std::ptrdiff_t next = to.between_configurations;
-    const std::size_t count = block.count;
+    std::array<L, block_size> some;  // as many elements at a time as there are lanes
+    std::size_t collected = 0;
+    const bool neighbours = step == 1 && block.count == block_size;
     for_each_by_rows(x, [&](const L& element) {
-      std::array<double, block_size> lane;
-      Access::store(element, lane.data());
-      for (std::size_t k = 0; k < count; ++k) out[static_cast<std::ptrdiff_t>(k) * next] = lane[k];
-      out += step;
+      if (!neighbours) {
+        scatter(element, block.count, next, out);
+        out += step;
+        return;
+      }
+      some[collected++] = element;
+      if (collected < block_size) return;
+      Access::transpose(some.data());
+      for (std::size_t k = 0; k < block_size; ++k)
+        Access::store(some[k], out + static_cast<std::ptrdiff_t>(k) * next);
+      out += block_size;
+      collected = 0;
     });
+    for (std::size_t k = 0; k < collected; ++k, ++out) scatter(some[k], block.count, next, out);
+  }
+  /// The lanes of one element to `count` configurations.
+  static void scatter(const L& element, std::size_t count, std::ptrdiff_t next,
+                      double* out) noexcept {
+    std::array<double, block_size> lane;
+    Access::store(element, lane.data());
+    for (std::size_t k = 0; k < count; ++k) out[static_cast<std::ptrdiff_t>(k) * next] = lane[k];
   }
   template <class Values, class Function>
   static void for_each_by_rows(const Values& x, Function f) noexcept {
