@@ -101,7 +101,8 @@ class BlockKernel final : public BatchKernel {
 
  private:
   using Access = LaneAccess<L>;
-  static constexpr std::size_t block_size = static_cast<std::size_t>(Access::width);
+  static constexpr std::ptrdiff_t lanes = Access::width;
+  static constexpr auto block_size = static_cast<std::size_t>(lanes);
 
   /// Configurations side by side in the lanes. Where they are fewer, the last one is in the rest of
   /// the lanes as well.
@@ -133,15 +134,17 @@ class BlockKernel final : public BatchKernel {
     for (std::size_t k = 0; k < block_size; ++k)
       lane[k] = data + static_cast<std::ptrdiff_t>(std::min(k, block.count - 1)) *
                            from.between_configurations;
-    std::ptrdiff_t at = 0;
-    if (step == 1) {  // as many elements at a time as there are lanes
-      constexpr auto width = static_cast<std::ptrdiff_t>(block_size);
-      for (; end - out >= width; out += width, at += width) {
-        for (std::size_t k = 0; k < block_size; ++k) out[k] = Access::load(lane[k] + at);
-        Access::transpose(out);
+    const std::ptrdiff_t n = end - out;
+    if (step == 1 && n >= lanes) {  // as many elements at a time as there are lanes
+      for (std::ptrdiff_t k = 0; k < n; k += lanes) {
+        const std::ptrdiff_t at = std::min(k, n - lanes);  // the last ones may be read twice
+        for (std::ptrdiff_t i = 0; i < lanes; ++i) out[at + i] = Access::load(lane[i] + at);
+        Access::transpose(out + at);
       }
+      return;
     }
-    for (; out != end; ++out, at += step) *out = Access::gather(lane.data(), at);
+    for (std::ptrdiff_t at = 0; out != end; ++out, at += step)
+      *out = Access::gather(lane.data(), at);
   }
 
   /// By rows.
@@ -157,31 +160,33 @@ class BlockKernel final : public BatchKernel {
       return;
     }
     const std::ptrdiff_t next = to.between_configurations;
-    std::array<L, block_size> some;  // as many elements at a time as there are lanes
-    std::size_t collected = 0;
-    const bool neighbours = step == 1 && block.count == block_size;
+    const bool column = x.cols() == 1;
+    const std::ptrdiff_t length = column ? x.rows() : x.cols();
+    if (step == 1 && block.count == block_size && length >= lanes) {
+      const std::ptrdiff_t between = column ? 1 : x.rows();
+      for (const L *row = x.data(), *end = row + x.size() / length; row != end;
+           ++row, out += length)
+        write_row(row, between, length, next, out);
+      return;
+    }
+    const std::size_t count = block.count;
     for_each_by_rows(x, [&](const L& element) {
-      if (!neighbours) {
-        scatter(element, block.count, next, out);
-        out += step;
-        return;
-      }
-      some[collected++] = element;
-      if (collected < block_size) return;
-      Access::transpose(some.data());
-      for (std::size_t k = 0; k < block_size; ++k)
-        Access::store(some[k], out + static_cast<std::ptrdiff_t>(k) * next);
-      out += block_size;
-      collected = 0;
+      std::array<double, block_size> lane;
+      Access::store(element, lane.data());
+      for (std::size_t k = 0; k < count; ++k) out[static_cast<std::ptrdiff_t>(k) * next] = lane[k];
+      out += step;
     });
-    for (std::size_t k = 0; k < collected; ++k, ++out) scatter(some[k], block.count, next, out);
   }
-  /// The lanes of one element to `count` configurations.
-  static void scatter(const L& element, std::size_t count, std::ptrdiff_t next,
-                      double* out) noexcept {
-    std::array<double, block_size> lane;
-    Access::store(element, lane.data());
-    for (std::size_t k = 0; k < count; ++k) out[static_cast<std::ptrdiff_t>(k) * next] = lane[k];
+  /// As many elements at a time as there are lanes; the last ones may be written twice.
+  static void write_row(const L* row, std::ptrdiff_t between, std::ptrdiff_t length,
+                        std::ptrdiff_t next, double* out) noexcept {
+    for (std::ptrdiff_t k = 0; k < length; k += lanes) {
+      const std::ptrdiff_t at = std::min(k, length - lanes);
+      std::array<L, block_size> some;
+      for (std::ptrdiff_t i = 0; i < lanes; ++i) some[i] = row[(at + i) * between];
+      Access::transpose(some.data());
+      for (std::ptrdiff_t i = 0; i < lanes; ++i) Access::store(some[i], out + at + i * next);
+    }
   }
   template <class Values, class Function>
   static void for_each_by_rows(const Values& x, Function f) noexcept {
