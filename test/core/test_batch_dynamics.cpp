@@ -400,7 +400,7 @@ TEST_P(EveryKind, APayloadAfterAFaultServes) {
     SCOPED_TRACE(robot.trace());
     BatchDynamics batch(robot.model);
     BatchDynamics fresh(robot.model);
-    const States good(robot, 2 * batch.width());
+    const States good(robot, batch.width());  // the fault stands in what is computed last
     States bad = good;
     bad.q.col(0).setConstant(nan);
     const auto set = support::random_surroundings(robot);
