@@ -26,6 +26,7 @@ struct LaneAccess {
     return L::gather(from, at);
   }
   RD_INLINE static void store(const L& x, double* to) noexcept { x.store(to); }
+  RD_INLINE static void transpose(L* rows) noexcept { L::transpose(rows); }
   [[nodiscard]] static bool all_ok(const StatusOf<L>& status) noexcept { return status.all_ok(); }
   [[nodiscard]] static Status status(const StatusOf<L>& status, int lane) noexcept {
     return status[lane];
@@ -40,6 +41,7 @@ struct LaneAccess<double> {
     return from[0][at];
   }
   static void store(double x, double* to) noexcept { *to = x; }
+  static void transpose(double* /*row*/) noexcept {}
   [[nodiscard]] static bool all_ok(Status status) noexcept { return status == Status::ok; }
   [[nodiscard]] static Status status(Status status, int /*lane*/) noexcept { return status; }
 };
@@ -101,7 +103,8 @@ class BlockKernel final : public BatchKernel {
 
  private:
   using Access = LaneAccess<L>;
-  static constexpr std::size_t block_size = static_cast<std::size_t>(Access::width);
+  static constexpr std::ptrdiff_t lanes = Access::width;
+  static constexpr auto block_size = static_cast<std::size_t>(lanes);
 
   /// Configurations side by side in the lanes. Where they are fewer, the last one is in the rest of
   /// the lanes as well.
@@ -133,6 +136,15 @@ class BlockKernel final : public BatchKernel {
     for (std::size_t k = 0; k < block_size; ++k)
       lane[k] = data + static_cast<std::ptrdiff_t>(std::min(k, block.count - 1)) *
                            from.between_configurations;
+    const std::ptrdiff_t n = end - out;
+    if (step == 1 && n >= lanes) {  // as many elements at a time as there are lanes
+      for (std::ptrdiff_t k = 0; k < n; k += lanes) {
+        const std::ptrdiff_t at = std::min(k, n - lanes);  // the last ones may be read twice
+        for (std::ptrdiff_t i = 0; i < lanes; ++i) out[at + i] = Access::load(lane[i] + at);
+        Access::transpose(out + at);
+      }
+      return;
+    }
     for (std::ptrdiff_t at = 0; out != end; ++out, at += step)
       *out = Access::gather(lane.data(), at);
   }
@@ -150,6 +162,15 @@ class BlockKernel final : public BatchKernel {
       return;
     }
     const std::ptrdiff_t next = to.between_configurations;
+    const bool column = x.cols() == 1;
+    const std::ptrdiff_t length = column ? x.rows() : x.cols();
+    if (step == 1 && block.count == block_size && length >= lanes) {
+      const std::ptrdiff_t between = column ? 1 : x.rows();
+      for (const L *row = x.data(), *end = row + x.size() / length; row != end;
+           ++row, out += length)
+        write_row(row, between, length, next, out);
+      return;
+    }
     const std::size_t count = block.count;
     for_each_by_rows(x, [&](const L& element) {
       std::array<double, block_size> lane;
@@ -157,6 +178,17 @@ class BlockKernel final : public BatchKernel {
       for (std::size_t k = 0; k < count; ++k) out[static_cast<std::ptrdiff_t>(k) * next] = lane[k];
       out += step;
     });
+  }
+  /// As many elements at a time as there are lanes; the last ones may be written twice.
+  static void write_row(const L* row, std::ptrdiff_t between, std::ptrdiff_t length,
+                        std::ptrdiff_t next, double* out) noexcept {
+    for (std::ptrdiff_t k = 0; k < length; k += lanes) {
+      const std::ptrdiff_t at = std::min(k, length - lanes);
+      std::array<L, block_size> some;
+      for (std::ptrdiff_t i = 0; i < lanes; ++i) some[i] = row[(at + i) * between];
+      Access::transpose(some.data());
+      for (std::ptrdiff_t i = 0; i < lanes; ++i) Access::store(some[i], out + at + i * next);
+    }
   }
   template <class Values, class Function>
   static void for_each_by_rows(const Values& x, Function f) noexcept {

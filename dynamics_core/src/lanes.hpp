@@ -82,6 +82,12 @@ class Lanes {
                                               std::ptrdiff_t at) noexcept {
     return gather(from, at, std::make_index_sequence<static_cast<std::size_t>(count)>());
   }
+  /// Of `count` registers: the k-th number of the i-th changes places with the i-th of the k-th.
+  RD_INLINE static void transpose(Lanes* rows) noexcept {
+    transpose_blocks<1>(rows);
+    transpose_blocks<2>(rows);
+    transpose_blocks<4>(rows);
+  }
   [[nodiscard]] double operator[](int lane) const noexcept {
     double x[count];
     store(x);
@@ -155,6 +161,27 @@ class Lanes {
                                               std::index_sequence<lanes...> /*all*/) noexcept {
     return Lanes(Register{from[lanes][at]...});
   }
+  /// Of blocks of stride × stride numbers, each two that lie across the diagonal change places.
+  template <int stride>
+  RD_INLINE static void transpose_blocks(Lanes* rows) noexcept {
+    if constexpr (stride < count)
+      for (int i = 0; i < count; ++i)
+        if ((i & stride) == 0)
+          exchange<stride>(rows[i], rows[i + stride],
+                           std::make_index_sequence<static_cast<std::size_t>(count)>());
+  }
+  /// Of blocks of `stride` numbers, the odd ones of x change places with the even ones of y.
+  template <std::size_t stride, std::size_t... k>
+  RD_INLINE static void exchange(Lanes& x, Lanes& y, std::index_sequence<k...> /*all*/) noexcept {
+    typedef double Vector __attribute__((vector_size(sizeof(Register))));  // NOLINT
+    constexpr std::size_t n = sizeof...(k);
+    const auto a = same_bits<Vector>(x);
+    const auto b = same_bits<Vector>(y);
+    x = same_bits<Lanes>(
+        __builtin_shufflevector(a, b, ((k & stride) != 0 ? n + k - stride : k)...));
+    y = same_bits<Lanes>(
+        __builtin_shufflevector(a, b, ((k & stride) != 0 ? n + k : k + stride)...));
+  }
   template <class To, class From>
   [[nodiscard]] RD_INLINE static To same_bits(const From& from) noexcept {
     static_assert(sizeof(To) == sizeof(From));
@@ -200,10 +227,6 @@ template <class Arch>
 struct StatusType<Lanes<Arch>> {
   using Type = typename Lanes<Arch>::Statuses;
 };
-
-/// Nothing is gained by a whole number of blocks: a lane's neighbours are other configurations.
-template <class Arch>
-inline constexpr int sincos_block<Lanes<Arch>> = 1;
 
 namespace detail {
 template <class Arch>

@@ -417,6 +417,31 @@ TEST_P(EveryKind, AFaultIsItsConfigurationsAlone) {
   }
 }
 
+/// Of a fault nothing stays in what a payload changes.
+TEST_P(EveryKind, APayloadAfterAFaultServes) {
+  for (unsigned seed = 1; seed <= 10; ++seed) {
+    Robot robot(GetParam(), seed);
+    SCOPED_TRACE(robot.trace());
+    BatchDynamics batch(robot.model);
+    BatchDynamics fresh(robot.model);
+    const States good(robot, batch.width());  // the fault stands in what is computed last
+    States bad = good;
+    bad.q.col(0).setConstant(nan);
+    const auto set = support::random_surroundings(robot);
+    for (const Function& f : functions(robot.model)) {
+      SCOPED_TRACE(f.name);
+      ASSERT_EQ(run(f, batch, bad).status, Status::not_finite);
+      ASSERT_EQ(batch.set_payload(set.carrier, set.payload), Status::ok);
+      ASSERT_EQ(fresh.set_payload(set.carrier, set.payload), Status::ok);
+      const Answer answer = run(f, batch, good);
+      const Answer expected = run(f, fresh, good);
+      EXPECT_EQ(answer.statuses, expected.statuses);
+      expect_identical(answer.x, expected.x);
+      if (HasFailure()) return;
+    }
+  }
+}
+
 TEST(BatchDynamics, AMassThatIsMissingIsSingular) {
   Robot robot({"chain", {}}, 1);
   for (auto& link : robot.model.links) link.inertial = {};

@@ -124,6 +124,20 @@ TEST(Lanes, NumbersGoInAndOut) {
   EXPECT_EQ(x[1], 7.0);
 }
 
+TEST(Lanes, RowsAndColumnsChangePlaces) {
+  Draw draw;
+  L rows[static_cast<std::size_t>(count)];
+  std::array<Numbers, static_cast<std::size_t>(count)> before;
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    for (double& x : before[i]) x = draw.below(1.0);
+    rows[i] = L::load(before[i].data());
+  }
+  L::transpose(rows);
+  for (std::size_t i = 0; i < before.size(); ++i)
+    for (std::size_t k = 0; k < before.size(); ++k)
+      EXPECT_EQ(rows[i][static_cast<int>(k)], before[k][i]);
+}
+
 /// Within 1e-15 of the exact values (long double has eleven more bits), also far beyond the limit.
 TEST(Lanes, SineAndCosineInEveryLane) {
   Draw draw;

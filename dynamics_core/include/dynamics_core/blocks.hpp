@@ -81,6 +81,22 @@ RD_INLINE void store_block(const B& from, S* to) noexcept {
     std::memcpy(to, &from, sizeof from);
 }
 
+/// The numbers at four places of an array, or the one at the first of them.
+template <class S, class B>
+RD_INLINE void gather_block(const S* from, const std::ptrdiff_t* at, B& to) noexcept {
+  if constexpr (std::is_same_v<S, B>)
+    to = from[at[0]];
+  else
+    to = B{from[at[0]], from[at[1]], from[at[2]], from[at[3]]};
+}
+template <class S, class B>
+[[nodiscard]] RD_INLINE S sum_of_block(const B& x) noexcept {
+  if constexpr (std::is_same_v<S, B>)
+    return x;
+  else
+    return (x[0] + x[1]) + (x[2] + x[3]);
+}
+
 /// y[0..n) −= x · row[0..n), in whole blocks: the numbers after the n-th change as well, up to the
 /// end of the block.
 template <class S>

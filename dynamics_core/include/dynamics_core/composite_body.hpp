@@ -26,7 +26,6 @@ class CompositeBody {
   void mass_matrix_here(MatrixOut<S> M) noexcept;
 
  private:
-  void mirror(MatrixOut<S>& M) const noexcept;
   void fold_mimic_joints(MatrixOut<S>& M) const noexcept;
 
   Tree<S>* tree_;
@@ -35,15 +34,6 @@ class CompositeBody {
 };
 
 // --- Implementation ------------------------------------------------------------------------------
-
-/// The upper triangle into the lower one.
-template <class S>
-void CompositeBody<S>::mirror(MatrixOut<S>& M) const noexcept {
-  S* m = M.data();
-  const Eigen::Index stride = M.outerStride();
-  for (Eigen::Index i = 1; i < M.rows(); ++i)
-    for (Eigen::Index j = 0; j < i; ++j) m[i + j * stride] = m[j + i * stride];
-}
 
 /// Mimic joints into the coordinates that they follow.
 template <class S>
@@ -68,21 +58,22 @@ void CompositeBody<S>::mass_matrix_here(MatrixOut<S> M) noexcept {
   // Without mimic joints the numbers of the bodies are those of the coordinates.
   MatrixOut<S> H = tree_->has_mimic() ? MatrixOut<S>(H_) : M;
   if (tree_->branched()) H.setZero();
+  const Eigen::Index stride = H.outerStride();
   for (int i = n - 1; i >= 0; --i) {
     const Body<S>& b = body[i];
-    S* column = H.data() + i * H.outerStride();
+    S* column = H.data() + i * stride;
+    S* row = H.data() + i;
     Force<S> F = unit_force<S>(b, IC[i]);
     column[i] = along<S>(b, F) + b.rotor;
-    for (int k = i, j = b.parent; j >= 0; k = j, j = body[j].parent) {  // Eq. 10, up to the base
-      F = body[k].X.to_parent(F);
-      column[j] = along<S>(body[j], F);
+    const Body<S>* from = &b;
+    for (int j = b.parent; j >= 0; j = from->parent) {  // Eq. 10, up to the base
+      F = from->X.to_parent(F);
+      from = body + j;
+      column[j] = row[j * stride] = along<S>(*from, F);
     }
     if (b.parent >= 0) IC[b.parent] += b.X.to_parent(IC[i]);  // Eq. 9
   }
-  if (tree_->has_mimic())
-    fold_mimic_joints(M);
-  else
-    mirror(M);
+  if (tree_->has_mimic()) fold_mimic_joints(M);
 }
 
 template <class S>

@@ -53,6 +53,8 @@ struct Link {
   int blocks;                 ///< of axes of these
   int own_axis;               ///< where its own axis is, after the beginning
   bool heavy;                 ///< the subtree's composite has a mass
+  bool tip;                   ///< it has no children
+  bool last_child;            ///< no child of its parent comes after it
 };
 
 }  // namespace gibbs_appell
@@ -113,10 +115,14 @@ class GibbsAppell {
   void forward(const Vec3<S>& base, VectorIn<S> v, VectorIn<S> a) noexcept;
   void subtract_external_forces() noexcept;
   template <bool with_acceleration>
-  void backward(VectorIn<S> a, VectorOut<S>& tau) noexcept;
+  [[nodiscard]] S backward(VectorIn<S> a, VectorOut<S>& tau) noexcept;
   void composites() noexcept;
   template <class Put>
   [[nodiscard]] StatusOf<S> hessian(Put&& put) noexcept;
+  /// Is M dense, and so large that to write across its columns would leave the cache each time?
+  [[nodiscard]] bool mirrored_later() const noexcept {
+    return tree_->dense_mass_matrix() && !tree_->has_mimic() && tree_->nv() > 8;
+  }
   void scatter(int i, const S* row, MatrixOut<S>& M) const noexcept;
   [[nodiscard]] StatusOf<S> hessian_matrix(MatrixOut<S>& M) noexcept;
   [[nodiscard]] StatusOf<S> factorized_hessian() noexcept;
@@ -137,7 +143,9 @@ namespace gibbs_appell {
 // --- Inverse dynamics ----------------------------------------------------------------------------
 
 // These run at every control cycle. They work component by component: whole-vector expressions
-// would pass through memory in pieces of another width.
+// would pass through memory in pieces of another width. What takes the time is the way of a number
+// from body to body. Therefore the product that is known last stands first in its sum, where it is
+// multiplied and added in one instruction, and the rest of the sum is in parentheses.
 
 template <class S>
 RD_INLINE void put(const Vec3<S>& from, Vec3<S>& to) noexcept {
@@ -198,7 +206,20 @@ template <bool branch, class S>
     x = t;
   }
   const S u = X.ca * y + X.sa * z;
-  return {X.c * x + X.s * u, X.c * u - X.s * x, X.ca * z - X.sa * y};
+  return {X.s * u + X.c * x, X.c * u - X.s * x, X.ca * z - X.sa * y};
+}
+
+/// Rᵀ u + r
+template <bool branch, class S>
+[[nodiscard]] RD_INLINE Vec3<S> turn(const Transform<S>& X, S x, S y, S z, S rx, S ry,
+                                     S rz) noexcept {
+  if constexpr (branch) {
+    const S t = X.cg * x + X.sg * y;
+    y = X.cg * y - X.sg * x;
+    x = t;
+  }
+  const S u = X.ca * y + X.sa * z;
+  return {X.s * u + (X.c * x + rx), X.c * u + (ry - X.s * x), X.ca * z + (rz - X.sa * y)};
 }
 
 /// ω, ω̇, Ω, s̈ (§4.1, step 1) and the force and moment on the body (step 2, Eqs. 9, 10).
@@ -215,7 +236,7 @@ RD_INLINE void revolute(const Body<S>& b, const Link<S>& parent, S qd, S qdd, Li
     l.w[1] = y;
     l.w[2] = z;
     const Vec3<S> wd = turn<branch, S>(X, parent.wd[0], parent.wd[1], parent.wd[2]);
-    const S ax = wd[0] + y * qd;
+    const S ax = y * qd + wd[0];
     const S ay = wd[1] - x * qd;
     const S az = wd[2] + qdd;
     l.wd[0] = ax;
@@ -241,10 +262,10 @@ RD_INLINE void revolute(const Body<S>& b, const Link<S>& parent, S qd, S qdd, Li
   const S hy = l.own.h[1];
   {
     const Vec3<S> at = acceleration_at_joint<S>(X, parent);
-    const Vec3<S> s = turn<branch, S>(X, at[0], at[1], at[2]);
-    const S x = s[0] + X.d * W.xz;
-    const S y = s[1] + X.d * W.yz;
-    const S z = s[2] + X.d * W.zz;
+    const Vec3<S> s = turn<branch, S>(X, at[0], at[1], at[2], X.d * W.xz, X.d * W.yz, X.d * W.zz);
+    const S x = s[0];
+    const S y = s[1];
+    const S z = s[2];
     l.sdd[0] = x;
     l.sdd[1] = y;
     l.sdd[2] = z;
@@ -306,45 +327,43 @@ void general(const Body<S>& b, const Link<S>* parent, const Vec3<S>& base, Vecto
   l.F.n = euler_moment<S>(l.Omega, l.own.J) + l.own.h.cross(l.sdd);
 }
 
-/// Adds the body's force to its parent's (Eqs. 15, 16).
-template <bool branch, class S>
+/// X F in its own function: beside the text below, compilers compute in advance what both share, and
+/// then cannot add while they multiply.
+template <class S>
+[[nodiscard, gnu::noinline]] Force<S> across_branch(const Transform<S>& X, Force<S> F) noexcept {
+  return X.to_parent(F);
+}
+
+/// Adds the body's force to its parent's (Eqs. 15, 16). Moments come last from the body before, so
+/// that they come last into each sum.
+template <class S>
 RD_INLINE void add_to_parent(const Transform<S>& X, const Force<S>& F, Force<S>& parent) noexcept {
-  S fx = X.c * F.f[0] - X.s * F.f[1];
-  const S fv = X.s * F.f[0] + X.c * F.f[1];
-  S fy = X.ca * fv - X.sa * F.f[2];
-  const S fz = X.sa * fv + X.ca * F.f[2];
-  S nx = X.c * F.n[0] - X.s * F.n[1] - X.d * fv;  // the offset d along the axis
-  const S nv = X.s * F.n[0] + X.c * F.n[1] + X.d * fx;
-  S ny = X.ca * nv - X.sa * F.n[2];
-  S nz = X.sa * nv + X.ca * F.n[2] + X.a * fy;  // the offset a along the parent's x
-  ny -= X.a * fz;
-  if constexpr (branch) {
-    nx += X.e * fz - X.b * fy;
-    ny += X.b * fx;
-    nz -= X.e * fx;
-    const S f = X.cg * fx - X.sg * fy;
-    fy = X.sg * fx + X.cg * fy;
-    fx = f;
-    const S n = X.cg * nx - X.sg * ny;
-    ny = X.sg * nx + X.cg * ny;
-    nx = n;
+  if (X.branch) {
+    parent += across_branch<S>(X, F);
+    return;
   }
+  const S fx = X.c * F.f[0] - X.s * F.f[1];
+  const S fv = X.s * F.f[0] + X.c * F.f[1];
+  const S fy = X.ca * fv - X.sa * F.f[2];
+  const S fz = X.sa * fv + X.ca * F.f[2];
+  const S nv = X.s * F.n[0] + (X.c * F.n[1] + X.d * fx);  // the offset d along the axis
+  parent.n[0] = X.c * F.n[0] + (parent.n[0] - X.s * F.n[1] - X.d * fv);
+  parent.n[1] = X.ca * nv + (parent.n[1] - X.sa * F.n[2] - X.a * fz);  // a along the parent's x
+  parent.n[2] = X.sa * nv + (parent.n[2] + X.ca * F.n[2] + X.a * fy);
   parent.f[0] += fx;
   parent.f[1] += fy;
   parent.f[2] += fz;
-  parent.n[0] += nx;
-  parent.n[1] += ny;
-  parent.n[2] += nz;
 }
 
 // --- Mass matrix ---------------------------------------------------------------------------------
 
 /// The composite of a subtree about the parent's origin in the parent's axes: φ and ψ of §4.2,
 /// steps 4 and 5, with second moments in place of ψ, for which a shift by r is
-/// h rᵀ + r hᵀ + m r rᵀ.
+/// h rᵀ + r hᵀ + m r rᵀ. Sets the parent's composite to this and what the parent has `so_far`.
 template <class S>
-void add_to_parent(const Transform<S>& X, bool heavy, const EulerInertia<S>& A,
-                   EulerInertia<S>& parent) noexcept {
+RD_INLINE void add_to_parent(const Transform<S>& X, bool heavy, const EulerInertia<S>& A,
+                             const EulerInertia<S>& so_far, EulerInertia<S>& parent) noexcept {
+  parent.m = so_far.m;
   Vec3<S> h = rotate_z(X.c, X.s, A.h);
   Symmetric3<S> J = rotate_z(X.c, X.s, A.J);
   J.xz += h[0] * X.d;
@@ -379,10 +398,16 @@ void add_to_parent(const Transform<S>& X, bool heavy, const EulerInertia<S>& A,
     h = rotate_z(X.cg, X.sg, k);
     J = rotate_z(X.cg, X.sg, J);
   }
-  parent.h[0] += h[0];
-  parent.h[1] += h[1];
-  parent.h[2] += h[2];
-  parent.J += J;
+  parent.h[0] = so_far.h[0] + h[0];
+  parent.h[1] = so_far.h[1] + h[1];
+  parent.h[2] = so_far.h[2] + h[2];
+  J += so_far.J;
+  parent.J.xx = J.xx;
+  parent.J.xy = J.xy;
+  parent.J.xz = J.xz;
+  parent.J.yy = J.yy;
+  parent.J.yz = J.yz;
+  parent.J.zz = J.zz;
 }
 
 /// ∂ω̇/∂q̈ and ∂s̈/∂q̈ of a block of joints.
@@ -534,7 +559,9 @@ void GibbsAppell<S>::size_paths() {
     const int parent = body[i].parent;
     const auto p = static_cast<std::size_t>(parent);
     link_[i].depth = parent < 0 ? 0 : link_[p].depth + 1;
-    level[i] = parent < 0 ? 0 : level[p] + (last_child[p] == static_cast<int>(i) ? 0 : 1);
+    link_[i].tip = last_child[i] < 0;
+    link_[i].last_child = parent >= 0 && last_child[p] == static_cast<int>(i);
+    level[i] = parent < 0 ? 0 : level[p] + (link_[i].last_child ? 0 : 1);
     levels = std::max(levels, level[i] + 1);
     link_[i].blocks = blocks_for<S>(link_[i].depth);
     link_[i].own_axis = link_[i].depth / block_width<S> * gibbs_appell::Axes<S>::size +
@@ -647,29 +674,33 @@ void GibbsAppell<S>::subtract_external_forces() noexcept {
 }
 
 /// φ and χ (Eqs. 15, 16) and τ (Eq. 14; z·φ for a prismatic joint), tips to base, and the rotors'
-/// share.
+/// share. Returns zero if all of τ is finite. The force handed to the body before stays out of memory.
 template <class S>
 template <bool with_acceleration>
-void GibbsAppell<S>::backward(VectorIn<S> a, VectorOut<S>& tau) noexcept {
+S GibbsAppell<S>::backward(VectorIn<S> a, VectorOut<S>& tau) noexcept {
   Link* link = link_.data();
   const Body<S>* body = tree_->bodies();
   const bool shared = tree_->has_mimic();
   if (shared) tau.setZero();
+  const S zero(0);
+  S sum(0);
+  Force<S> F = Force<S>::zero();
+  int last = -1;
   for (int i = tree_->nb() - 1; i >= 0; --i) {
     const Body<S>& b = body[i];
-    const Force<S>& F = link[i].F;
+    if (last != i) F = link[i].F;
     S effort = along<S>(b, F);
     if constexpr (with_acceleration) effort += b.rotor * rate<S>(b, a);
-    if (shared)
-      add_effort<S>(b, effort, tau);
-    else
-      tau[b.dof] = effort;
+    add_effort<S>(b, effort, tau, shared);
+    sum += tau[b.dof] * zero;
+    last = b.parent;
     if (b.parent < 0) continue;
-    if (b.X.branch)
-      gibbs_appell::add_to_parent<true, S>(b.X, F, link[b.parent].F);
-    else
-      gibbs_appell::add_to_parent<false, S>(b.X, F, link[b.parent].F);
+    Force<S> at_parent = link[b.parent].F;
+    gibbs_appell::add_to_parent<S>(b.X, F, at_parent);
+    F = at_parent;
+    if (b.parent != i - 1) link[b.parent].F = F;
   }
+  return sum;
 }
 
 // --- Mass matrix ---------------------------------------------------------------------------------
@@ -679,12 +710,14 @@ template <class S>
 void GibbsAppell<S>::composites() noexcept {
   Link* link = link_.data();
   const Body<S>* body = tree_->bodies();
-  const int n = tree_->nb();
-  for (int i = 0; i < n; ++i) link[i].composite = link[i].own;
-  for (int i = n - 1; i >= 0; --i) {
+  for (int i = tree_->nb() - 1; i >= 0; --i) {
     const Body<S>& b = body[i];
+    Link& l = link[i];
+    if (l.tip) l.composite = l.own;
     if (b.parent < 0) continue;
-    gibbs_appell::add_to_parent<S>(b.X, link[i].heavy, link[i].composite, link[b.parent].composite);
+    Link& p = link[b.parent];
+    gibbs_appell::add_to_parent<S>(b.X, l.heavy, l.composite, l.last_child ? p.own : p.composite,
+                                   p.composite);
   }
 }
 
@@ -738,21 +771,24 @@ RD_INLINE void GibbsAppell<S>::scatter(int i, const S* row, MatrixOut<S>& M) con
   }
   const Eigen::Index stride = M.outerStride();
   S* column = M.data() + b.dof * stride;
-  if (tree_->dense_mass_matrix()) {  // the path's coordinates are all before this one
+  S* line = M.data() + b.dof;
+  if (mirrored_later()) {
     for (int j = 0; j <= k; ++j) column[j] = row[j];
     return;
   }
+  if (tree_->dense_mass_matrix()) {  // the path's coordinates are all before this one
+    for (int j = 0; j <= k; ++j, line += stride) *line = column[j] = row[j];
+    return;
+  }
   const int* parent = tree_->dof_parents();
-  S* line = M.data() + b.dof;
   for (int j = b.dof; j >= 0; j = parent[j]) column[j] = line[j * stride] = row[k--];
 }
 
 template <class S>
 StatusOf<S> GibbsAppell<S>::hessian_matrix(MatrixOut<S>& M) noexcept {
-  const bool dense = tree_->dense_mass_matrix() && !tree_->has_mimic();
-  if (!dense) set_zero<S>(M);
+  if (!tree_->dense_mass_matrix() || tree_->has_mimic()) set_zero<S>(M);
   const StatusOf<S> status = hessian([&](int i, const S* row) { scatter(i, row, M); });
-  if (dense) mirror_upper<S>(M);
+  if (mirrored_later()) mirror_upper<S>(M);
   return tree_->has_mimic() ? merged(status, result_status<S>(M)) : status;
 }
 
@@ -783,8 +819,7 @@ StatusOf<S> GibbsAppell<S>::inverse_dynamics(VectorIn<S> q, VectorIn<S> v, Vecto
   refresh();
   forward<true>(tree_->base_acceleration(), v, a);
   subtract_external_forces();
-  backward<true>(a, tau);
-  return merged(status, result_status<S>(tau));
+  return merged(status, finite_status<S>(backward<true>(a, tau)));
 }
 
 template <class S>
@@ -793,8 +828,7 @@ StatusOf<S> GibbsAppell<S>::bias(VectorIn<S> q, VectorIn<S> v, VectorOut<S> tau)
   if (failed(status)) return status;
   refresh();
   forward<false>(tree_->base_acceleration(), v, v);
-  backward<false>(v, tau);
-  return merged(status, result_status<S>(tau));
+  return merged(status, finite_status<S>(backward<false>(v, tau)));
 }
 
 template <class S>
@@ -804,8 +838,7 @@ StatusOf<S> GibbsAppell<S>::velocity_effort(VectorIn<S> q, VectorIn<S> v,
   if (failed(status)) return status;
   refresh();
   forward<false>(Vec3<S>::Zero(), v, v);
-  backward<false>(v, tau);
-  return merged(status, result_status<S>(tau));
+  return merged(status, finite_status<S>(backward<false>(v, tau)));
 }
 
 template <class S>
@@ -873,7 +906,7 @@ StatusOf<S> GibbsAppell<S>::forward_dynamics(VectorIn<S> q, VectorIn<S> v, Vecto
   forward<false>(tree_->base_acceleration(), v, v);
   subtract_external_forces();
   VectorOut<S> bias(bias_);
-  backward<false>(v, bias);
+  (void)backward<false>(v, bias);
   a = tau - bias_;
   factors_.solve(a.data());
   return merged(status, result_status<S>(a));

@@ -19,6 +19,17 @@ RD_INLINE void add_effort(const Body<S>& b, const S& effort, VectorOut<S>& tau) 
     tau[b.dof] = effort;
 }
 
+/// The same where it is known of the whole robot whether there are `shared` coordinates: if not, τ
+/// need not have been set to zero.
+template <class S>
+RD_INLINE void add_effort(const Body<S>& b, const S& effort, VectorOut<S>& tau,
+                          bool shared) noexcept {
+  if (shared)
+    add_effort<S>(b, effort, tau);
+  else
+    tau[b.dof] = effort;
+}
+
 /// The element that joins two bodies, in a symmetric matrix that has been set to zero before.
 template <class S>
 RD_INLINE void add_symmetric(const Body<S>& bi, const Body<S>& bj, const S& h,

@@ -71,9 +71,19 @@ void set_kind(const BodyData& from, Body<S>& b) noexcept {
   RD_UNREACHABLE();
 }
 
+/// The same kind; compilers then ask first for the one that most joints have.
+[[nodiscard]] RD_INLINE constexpr JointKind usually_revolute(JointKind kind) noexcept {
+#if defined(__GNUC__)
+  return static_cast<JointKind>(
+      __builtin_expect(static_cast<long>(kind), static_cast<long>(JointKind::revolute)));
+#else
+  return kind;
+#endif
+}
+
 /// Has h an angular part?
 [[nodiscard]] RD_INLINE constexpr bool turns(JointKind kind) noexcept {
-  switch (kind) {
+  switch (usually_revolute(kind)) {
     case JointKind::revolute:
     case JointKind::floating_first:
     case JointKind::floating_angular:
@@ -86,7 +96,7 @@ void set_kind(const BodyData& from, Body<S>& b) noexcept {
 
 /// Has h no linear part?
 [[nodiscard]] RD_INLINE constexpr bool turns_only(JointKind kind) noexcept {
-  switch (kind) {
+  switch (usually_revolute(kind)) {
     case JointKind::revolute:
     case JointKind::floating_first:
     case JointKind::floating_angular: return true;
@@ -99,7 +109,7 @@ void set_kind(const BodyData& from, Body<S>& b) noexcept {
 
 /// Does the body's origin move along z with the coordinate?
 [[nodiscard]] constexpr bool slides(JointKind kind) noexcept {
-  switch (kind) {
+  switch (usually_revolute(kind)) {
     case JointKind::prismatic:
     case JointKind::helical: return true;
     case JointKind::revolute:
@@ -117,7 +127,7 @@ void set_kind(const BodyData& from, Body<S>& b) noexcept {
 template <class S>
 RD_INLINE void set_coordinate(const S& coordinate, const S& sine, const S& cosine, const S& slide,
                               Body<S>& b) noexcept {
-  switch (b.kind) {
+  switch (usually_revolute(b.kind)) {
     case JointKind::helical: b.X.d = slide + b.pitch * coordinate; [[fallthrough]];
     case JointKind::revolute:
       b.X.s = sine;
@@ -134,7 +144,7 @@ RD_INLINE void set_coordinate(const S& coordinate, const S& sine, const S& cosin
 /// bound.
 template <class S>
 [[nodiscard]] RD_INLINE S axial_inertia(const Body<S>& b, const S& mass, const S& moment) noexcept {
-  switch (b.kind) {
+  switch (usually_revolute(b.kind)) {
     case JointKind::revolute:
     case JointKind::floating_first:
     case JointKind::floating_angular: return moment;
@@ -150,7 +160,7 @@ template <class S>
 /// hᵀ F: what the joint's effort is of the force across it.
 template <class S>
 [[nodiscard]] RD_INLINE S along(const Body<S>& b, const Force<S>& F) noexcept {
-  switch (b.kind) {
+  switch (usually_revolute(b.kind)) {
     case JointKind::revolute:
     case JointKind::floating_first:
     case JointKind::floating_angular: return F.n[2];
@@ -164,7 +174,7 @@ template <class S>
 /// The same of a force about a point C, d from the origin: hᵀ [n + d × f; f].
 template <class S>
 [[nodiscard]] RD_INLINE S along(const Body<S>& b, const Vec3<S>& d, const Force<S>& F) noexcept {
-  switch (b.kind) {
+  switch (usually_revolute(b.kind)) {
     case JointKind::revolute:
     case JointKind::floating_first:
     case JointKind::floating_angular: return F.n[2] + d[0] * F.f[1] - d[1] * F.f[0];
@@ -178,7 +188,7 @@ template <class S>
 /// V += h x
 template <class S>
 RD_INLINE void add_along(const Body<S>& b, const S& x, Motion<S>& V) noexcept {
-  switch (b.kind) {
+  switch (usually_revolute(b.kind)) {
     case JointKind::revolute:
     case JointKind::floating_first:
     case JointKind::floating_angular: V.w[2] += x; return;
@@ -200,7 +210,7 @@ template <class S>
 /// The linear part of h at a point d from the origin.
 template <class S>
 [[nodiscard]] RD_INLINE Vec3<S> linear_axis(const Body<S>& b, const Vec3<S>& d) noexcept {
-  switch (b.kind) {
+  switch (usually_revolute(b.kind)) {
     case JointKind::revolute:
     case JointKind::floating_first:
     case JointKind::floating_angular: return lever<S>(d);
@@ -216,7 +226,7 @@ template <class S>
 template <class S>
 [[nodiscard]] RD_INLINE Motion<S> axis_motion(const Body<S>& b, const Vec3<S>& z,
                                               const Vec3<S>& r) noexcept {
-  switch (b.kind) {
+  switch (usually_revolute(b.kind)) {
     case JointKind::revolute:
     case JointKind::floating_first:
     case JointKind::floating_angular: return {z, z.cross(r)};
@@ -232,7 +242,7 @@ template <class S>
 template <class S>
 [[nodiscard]] RD_INLINE Vec3<S> first_moment_rate(const Body<S>& b, const Vec3<S>& z, const S& m,
                                                   const Vec3<S>& mr) noexcept {
-  switch (b.kind) {
+  switch (usually_revolute(b.kind)) {
     case JointKind::revolute:
     case JointKind::floating_first:
     case JointKind::floating_angular: return z.cross(mr);
@@ -248,7 +258,7 @@ template <class S>
 /// I h: the force that gives a rigid body a unit acceleration along the joint.
 template <class S>
 [[nodiscard]] RD_INLINE Force<S> unit_force(const Body<S>& b, const RigidInertia<S>& I) noexcept {
-  switch (b.kind) {
+  switch (usually_revolute(b.kind)) {
     case JointKind::revolute:
     case JointKind::floating_first:
     case JointKind::floating_angular: return {{I.I.xz, I.I.yz, I.I.zz}, {-I.h[1], I.h[0], S(0)}};
@@ -273,7 +283,7 @@ template <class S>
     return {{I.I.xz - h[2] * d[0], I.I.yz - h[2] * d[1], I.I.zz + h[0] * d[0] + h[1] * d[1]},
             {-y, x, S(0)}};
   };
-  switch (b.kind) {
+  switch (usually_revolute(b.kind)) {
     case JointKind::revolute:
     case JointKind::floating_first:
     case JointKind::floating_angular: return turn();
@@ -292,7 +302,7 @@ template <class S>
 template <class S>
 [[nodiscard]] RD_INLINE Force<S> unit_force(const Body<S>& b,
                                             const ArticulatedInertia<S>& A) noexcept {
-  switch (b.kind) {
+  switch (usually_revolute(b.kind)) {
     case JointKind::revolute:
     case JointKind::floating_first:
     case JointKind::floating_angular:
@@ -313,7 +323,7 @@ template <class S>
 template <class S>
 [[nodiscard]] RD_INLINE S effort_at_rest(const Body<S>& b, const S& m, const Vec3<S>& c,
                                          const Vec3<S>& a) noexcept {
-  switch (b.kind) {
+  switch (usually_revolute(b.kind)) {
     case JointKind::revolute:
     case JointKind::floating_first:
     case JointKind::floating_angular: return c[0] * a[1] - c[1] * a[0];
@@ -348,7 +358,7 @@ template <class S>
 /// The rate of the body's own coordinate, from v (or from a).
 template <class S>
 [[nodiscard]] RD_INLINE S rate(const Body<S>& b, VectorIn<S> v) noexcept {
-  return b.mimic ? S(b.multiplier * v[b.dof]) : S(v[b.dof]);
+  return b.multiplier * v[b.dof];
 }
 
 /// The components of a vector given in a floating joint's axes, in the frame of its body `axis`.
@@ -364,7 +374,7 @@ template <class S, class Vec>
 /// Adds the velocity across the joint.
 template <class S>
 RD_INLINE void add_joint_velocity(const Body<S>& b, VectorIn<S> v, Motion<S>& V) noexcept {
-  switch (b.kind) {
+  switch (usually_revolute(b.kind)) {
     case JointKind::revolute: V.w[2] += rate<S>(b, v); return;
     case JointKind::prismatic: V.v[2] += rate<S>(b, v); return;
     case JointKind::helical: {
@@ -385,7 +395,7 @@ RD_INLINE void add_joint_velocity(const Body<S>& b, VectorIn<S> v, Motion<S>& V)
 /// The same for the angular part alone.
 template <class S>
 RD_INLINE void add_joint_rate(const Body<S>& b, VectorIn<S> v, Vec3<S>& w) noexcept {
-  switch (b.kind) {
+  switch (usually_revolute(b.kind)) {
     case JointKind::revolute:
     case JointKind::helical: w[2] += rate<S>(b, v); return;
     case JointKind::floating_first: w += in_floating_body<S>(0, v.segment(b.dof, 3)); return;
@@ -403,7 +413,7 @@ struct VelocityProduct {
 template <class S>
 [[nodiscard]] RD_INLINE VelocityProduct<S> velocity_product(const Body<S>& b, const Motion<S>& V,
                                                             const S& qd) noexcept {
-  switch (b.kind) {
+  switch (usually_revolute(b.kind)) {
     case JointKind::revolute:
     case JointKind::floating_first:
     case JointKind::floating_angular: return {V.w[1] * qd, -V.w[0] * qd, V.v[1] * qd, -V.v[0] * qd};
@@ -436,7 +446,7 @@ template <class S>
 [[nodiscard]] RD_INLINE Motion<S> axis_rate(const Body<S>& b, const Vec3<S>& d,
                                             const Vec3<S>& w) noexcept {
   const Vec3<S> e_dot(w[1], -w[0], S(0));
-  switch (b.kind) {
+  switch (usually_revolute(b.kind)) {
     case JointKind::revolute:
     case JointKind::floating_first:
     case JointKind::floating_angular: return {e_dot, w.cross(lever<S>(d))};
@@ -467,7 +477,7 @@ RD_INLINE void add_joint_motion(const Body<S>& b, VectorIn<S> v, VectorIn<S> a, 
     v_dot[1] -= u[0] * rate_along;
     if constexpr (with_acceleration) v_dot[2] += acceleration;
   };
-  switch (b.kind) {
+  switch (usually_revolute(b.kind)) {
     case JointKind::revolute:
     case JointKind::floating_first:
     case JointKind::floating_angular: turn(); return;

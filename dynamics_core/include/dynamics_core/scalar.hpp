@@ -126,10 +126,7 @@ using MatrixOut =
 inline void sincos(double x, double& s, double& c) noexcept { ::sincos(x, &s, &c); }
 inline void sincos(float x, float& s, float& c) noexcept { ::sincosf(x, &s, &c); }
 
-/// Sines and cosines of many angles. `n` may be rounded up to a multiple of `sincos_block`.
-template <class S>
-constexpr int sincos_block = 4;
-
+/// Sines and cosines of many angles. `n` may be rounded up to a whole number of blocks (blocks.hpp).
 template <class S>
 void sincos_many(const S* x, S* s, S* c, int n) noexcept {
   for (int i = 0; i < n; ++i) sincos(x[i], s[i], c[i]);
@@ -306,11 +303,7 @@ class FiniteSum {
     }
   }
   [[nodiscard]] RD_INLINE S value() const noexcept {
-    S lanes[block_width<S>];
-    store_block<S>(Block<S>(even_ + odd_), lanes);
-    S sum = rest_;
-    for (const S& x : lanes) sum += x;
-    return sum;
+    return rest_ + sum_of_block<S>(Block<S>(even_ + odd_));
   }
 
  private:
@@ -337,7 +330,15 @@ template <class S, class Values>
 /// What a result is worth: `ok`, or `not_finite` where it overflowed.
 template <class S, class Values>
 [[nodiscard]] RD_INLINE StatusOf<S> result_status(const Values& x) noexcept {
-  return finite_status<S>(zero_if_finite<S>(x));
+  if constexpr (Values::ColsAtCompileTime == 1) {
+    // One by one: they were written so a moment ago, and blocks would wait until the cache has them.
+    const S zero(0);
+    S sum(0);
+    for (Eigen::Index k = 0; k < x.size(); ++k) sum += x.coeff(k) * zero;
+    return finite_status<S>(sum);
+  } else {
+    return finite_status<S>(zero_if_finite<S>(x));
+  }
 }
 
 /// True if no element is NaN or infinite.

@@ -325,14 +325,12 @@ struct Transform {
     Force<S> t = {rotate_z(c, s, F.n), rotate_z(c, s, F.f)};
     t.n[0] -= d * t.f[1];  // (0, 0, d) × f
     t.n[1] += d * t.f[0];
-    t = {rotate_x(ca, sa, t.n), rotate_x(ca, sa, t.f)};
-    if (!branch) {  // (a, 0, 0) × f
-      t.n[1] -= a * t.f[2];
-      t.n[2] += a * t.f[1];
-      return t;
-    }
-    t.n += Vec3<S>(a, e, b).cross(t.f);
-    return {rotate_z(cg, sg, t.n), rotate_z(cg, sg, t.f)};
+    const Vec3<S> f = rotate_x(ca, sa, t.f);
+    const Vec3<S> n(t.n[0], ca * t.n[1] - (sa * t.n[2] + a * f[2]),  // (a, 0, 0) × f
+                    sa * t.n[1] + (ca * t.n[2] + a * f[1]));
+    if (!branch) return {n, f};
+    const Vec3<S> rest(n[0] + e * f[2] - b * f[1], n[1] + b * f[0], n[2] - e * f[0]);
+    return {rotate_z(cg, sg, rest), rotate_z(cg, sg, f)};
   }
   /// A force given about the parent's origin, about the body's origin in the body's axes.
   [[nodiscard]] RD_INLINE Force<S> to_child(const Force<S>& F) const noexcept {

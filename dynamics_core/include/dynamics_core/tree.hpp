@@ -33,7 +33,7 @@ class Tree {
   explicit Tree(const Model& model);
 
   // --- the model ---------------------------------------------------------------------------------
-  [[nodiscard]] int nb() const noexcept { return static_cast<int>(bodies_.size()); }
+  [[nodiscard]] int nb() const noexcept { return nb_; }
   [[nodiscard]] int nq() const noexcept { return nq_; }
   [[nodiscard]] int nv() const noexcept { return nv_; }
   [[nodiscard]] bool has_mimic() const noexcept { return has_mimic_; }
@@ -96,19 +96,15 @@ class Tree {
   [[nodiscard]] unsigned revision() const noexcept { return revision_; }
 
   // --- the configuration -------------------------------------------------------------------------
-  /// Brings the bodies' X to q, whose size and finiteness have been checked.
-  [[nodiscard]] StatusOf<S> move_to(VectorIn<S> q) noexcept;
+  /// Brings the bodies' X to q, whose size has been checked. `others` is zero if all that belongs to
+  /// q is finite: where it or q is not, the status is `not_finite`.
+  [[nodiscard]] StatusOf<S> move_to(VectorIn<S> q, const S& others) noexcept;
   /// The same for the bodies on the path to `tip` alone (and for floating joints), whose coordinates
   /// are checked here; no other is read. Returns their number; path() has them from the tip on.
   [[nodiscard]] int move_path_to(VectorIn<S> q, int tip, StatusOf<S>& status) noexcept;
   [[nodiscard]] const int* path() const noexcept { return path_.data(); }
 
  private:
-  struct Source {  ///< a body's coordinate = multiplier · q + offset
-    int q;
-    S multiplier;
-    S offset;
-  };
   struct FloatingJoint {
     int body;        ///< its first body
     Pose<S> origin;  ///< of the joint in the parent body
@@ -135,11 +131,14 @@ class Tree {
   bool has_external_ = false;
   unsigned revision_ = 0;
 
-  std::vector<Source> sources_;
-  std::vector<S> slide_;  ///< by body: helical, X.d where the coordinate is zero
-  BlockVector<S> coordinate_, sine_, cosine_;  ///< a whole number of blocks of sincos_many
-  std::vector<int> path_;                      ///< nb
-  std::vector<Vec3<S>> moments_;               ///< per body, for update_pivot_scales
+  // By body, in whole blocks: a body's coordinate = multiplier · q[source] + offset.
+  std::vector<std::ptrdiff_t> source_;
+  BlockVector<S> multiplier_, offset_;
+  BlockVector<S> coordinate_, sine_, cosine_;
+  std::vector<S> slide_;          ///< by body: helical, X.d where the coordinate is zero
+  std::vector<int> path_;         ///< nb
+  std::vector<Vec3<S>> moments_;  ///< per body, for update_pivot_scales
+  int nb_ = 0;
   int nq_;
   int nv_;
   bool has_mimic_ = false;
@@ -151,39 +150,64 @@ class Tree {
 
 namespace detail {
 
-/// The argument's part in check(): whether it has the right size, and whether what is read is
-/// finite.
+/// An algorithm's arguments beside q: inputs (nv) and outputs (nv, or nv × nv), told apart by their
+/// types.
 template <class S>
-struct ArgumentCheck {
-  const Tree<S>& tree;
-  bool sizes_fit = true;
-  FiniteSum<S> sum = {};
+[[nodiscard]] RD_INLINE bool fits(int nv, VectorIn<S> x) noexcept {
+  return x.size() == nv;
+}
+template <class S>
+[[nodiscard]] RD_INLINE bool fits(int nv, const VectorOut<S>& x) noexcept {
+  return x.size() == nv;
+}
+template <class S>
+[[nodiscard]] RD_INLINE bool fits(int nv, const MatrixOut<S>& x) noexcept {
+  return x.rows() == nv && x.cols() == nv;
+}
 
-  RD_INLINE void operator()(VectorIn<S> x) noexcept {
-    sizes_fit = sizes_fit && x.size() == tree.nv();
-    sum.add(x.data(), x.size());
+template <class S, class... Arguments>
+[[nodiscard]] RD_INLINE bool sizes_fit(const Tree<S>& tree, VectorIn<S> q,
+                                       const Arguments&... rest) noexcept {
+  return q.size() == tree.nq() && (fits<S>(tree.nv(), rest) && ...);
+}
+
+/// Adds a block of an input, times zero: zero, or NaN where an element is not finite.
+template <class S, class B>
+RD_INLINE void add_zeros(VectorIn<S> x, Eigen::Index at, B& sum) noexcept {
+  B some;
+  load_block<S>(x.data() + at, some);
+  sum += some * S(0);
+}
+template <class S, class B>
+RD_INLINE void add_zeros(const VectorOut<S>& /*x*/, Eigen::Index /*at*/, B& /*sum*/) noexcept {}
+template <class S, class B>
+RD_INLINE void add_zeros(const MatrixOut<S>& /*x*/, Eigen::Index /*at*/, B& /*sum*/) noexcept {}
+
+/// Zero if all inputs are finite. The last block may overlap the one before it.
+template <class S, class... Arguments>
+[[nodiscard]] RD_INLINE S zero_if_finite_inputs(Eigen::Index n,
+                                                const Arguments&... arguments) noexcept {
+  constexpr Eigen::Index width = block_width<S>;
+  S rest(0);
+  if (n < width) {
+    for (Eigen::Index k = 0; k < n; ++k) (add_zeros<S>(arguments, k, rest), ...);
+    return rest;
   }
-  RD_INLINE void operator()(const VectorOut<S>& x) noexcept {
-    sizes_fit = sizes_fit && x.size() == tree.nv();
-  }
-  RD_INLINE void operator()(const MatrixOut<S>& x) noexcept {
-    sizes_fit = sizes_fit && x.rows() == tree.nv() && x.cols() == tree.nv();
-  }
-};
+  Block<S> sum = Block<S>{} * rest;
+  for (Eigen::Index k = 0; k < n; k += width)
+    (add_zeros<S>(arguments, std::min(k, n - width), sum), ...);
+  return sum_of_block<S>(sum);
+}
 
 }  // namespace detail
 
-/// Sizes and finiteness of an algorithm's arguments: q, then inputs (nv) and outputs (nv, or
-/// nv × nv), told apart by their types.
+/// Sizes and finiteness of an algorithm's arguments: q, then inputs and outputs.
 template <class S, class... Arguments>
 [[nodiscard]] RD_INLINE StatusOf<S> check(const Tree<S>& tree, VectorIn<S> q,
                                           const Arguments&... rest) noexcept {
-  detail::ArgumentCheck<S> argument{tree};
-  argument.sizes_fit = q.size() == tree.nq();
-  argument.sum.add(q.data(), q.size());
-  (argument(rest), ...);
-  return argument.sizes_fit ? finite_status<S>(argument.sum.value())
-                            : StatusOf<S>(Status::wrong_size);
+  if (!detail::sizes_fit<S>(tree, q, rest...)) return Status::wrong_size;
+  return finite_status<S>(
+      S(zero_if_finite<S>(q) + detail::zero_if_finite_inputs<S>(tree.nv(), rest...)));
 }
 
 /// Of a vector of nv entries alone.
@@ -196,8 +220,8 @@ template <class S>
 template <class S, class... Arguments>
 [[nodiscard]] RD_INLINE StatusOf<S> check_and_move(Tree<S>& tree, VectorIn<S> q,
                                                    const Arguments&... rest) noexcept {
-  const StatusOf<S> status = check<S>(tree, q, rest...);
-  return failed(status) ? status : merged(status, tree.move_to(q));
+  if (!detail::sizes_fit<S>(tree, q, rest...)) return Status::wrong_size;
+  return tree.move_to(q, detail::zero_if_finite_inputs<S>(tree.nv(), rest...));
 }
 
 // --- Implementation ------------------------------------------------------------------------------
@@ -255,8 +279,10 @@ Tree<S>::Tree(const Model& model)
                             [&b](const BodyData& o) { return o.dof == b.dof && &o != &b; }));
   const auto n = bodies_.size();
   external_.assign(n, Force<S>::zero());
-  constexpr std::size_t block = sincos_block<S>;
-  const auto padded = (n + block - 1) / block * block;
+  const auto padded = static_cast<std::size_t>(blocks_for<S>(nb()) * block_width<S>);
+  source_.resize(padded, 0);
+  multiplier_.resize(padded, S(0));
+  offset_.resize(padded, S(0));
   coordinate_.assign(padded, S(0));
   sine_.assign(padded, S(0));
   cosine_.assign(padded, S(1));
@@ -268,7 +294,7 @@ Tree<S>::Tree(const Model& model)
 
 template <class S>
 void Tree<S>::add_body(const BodyData& from, bool shared) {
-  const int index = nb();
+  const int index = nb_++;
   Body<S> b;
   b.X = detail::cast<S>(from.X);
   b.inertia = RigidInertia<S>::zero();
@@ -286,8 +312,9 @@ void Tree<S>::add_body(const BodyData& from, bool shared) {
   has_mimic_ = has_mimic_ || from.mimic;
   branched_ = branched_ || from.parent != index - 1;
   const bool has_coordinate = !is_floating(from.kind);
-  sources_.push_back(
-      {has_coordinate ? from.q : 0, S(has_coordinate ? from.multiplier : 0.0), S(from.offset)});
+  source_.push_back(has_coordinate ? from.q : 0);
+  multiplier_.push_back(S(has_coordinate ? from.multiplier : 0.0));
+  offset_.push_back(S(from.offset));
   slide_.push_back(S(from.slide));
   if (from.kind != JointKind::floating_first) return;
   const Eigen::Quaterniond r(from.origin.R);
@@ -411,9 +438,11 @@ void Tree<S>::update_pivot_scales() noexcept {
     const Vec3<S>& m = moments_[i];
     b.pivot_scale = axial_inertia<S>(b, m[0], m[2]) + b.rotor;
     if (b.parent < 0) continue;
+    Transform<S> X = b.X;
+    if (slides(b.kind)) X.d = S(0);
     const S L = b.kind == JointKind::floating_first
                     ? S(1)
-                    : S(sqrt(b.X.position().squaredNorm()) + S(slides(b.kind) ? 1 : 0));
+                    : S(sqrt(X.position().squaredNorm()) + S(slides(b.kind) ? 1 : 0));
     moments_[static_cast<std::size_t>(b.parent)] +=
         Vec3<S>(m[0], m[1] + L * m[0], m[2] + S(2) * L * m[1] + L * L * m[0]);
   }
@@ -422,17 +451,26 @@ void Tree<S>::update_pivot_scales() noexcept {
 }
 
 template <class S>
-StatusOf<S> Tree<S>::move_to(VectorIn<S> q) noexcept {
+StatusOf<S> Tree<S>::move_to(VectorIn<S> q, const S& others) noexcept {
   const int n = nb();
+  const int padded = static_cast<int>(coordinate_.size());
   S* coordinate = coordinate_.data();
-  const Source* source = sources_.data();
-  for (int i = 0; i < n; ++i)
-    coordinate[i] = source[i].multiplier * q[source[i].q] + source[i].offset;
-  sincos_many(coordinate, sine_.data(), cosine_.data(), static_cast<int>(coordinate_.size()));
+  Block<S> zeros = Block<S>{} * S(0);
+  for (int k = 0; k < padded; k += block_width<S>) {
+    Block<S> x, multiplier, offset;
+    gather_block<S>(q.data(), source_.data() + k, x);
+    load_block<S>(multiplier_.data() + k, multiplier);
+    load_block<S>(offset_.data() + k, offset);
+    x = multiplier * x + offset;
+    store_block<S>(x, coordinate + k);
+    zeros += x * S(0);
+  }
+  StatusOf<S> status = finite_status<S>(S(others + sum_of_block<S>(zeros)));
+  if (failed(status)) return status;
+  sincos_many(coordinate, sine_.data(), cosine_.data(), padded);
   Body<S>* body = bodies_.data();
   for (int i = 0; i < n; ++i)
     set_coordinate<S>(coordinate[i], sine_.data()[i], cosine_.data()[i], slide_.data()[i], body[i]);
-  StatusOf<S> status = Status::ok;
   for (const FloatingJoint& joint : floating_) status = merged(status, move_floating(joint, q));
   return status;
 }
@@ -442,16 +480,13 @@ int Tree<S>::move_path_to(VectorIn<S> q, int tip, StatusOf<S>& status) noexcept 
   int n = 0;
   S* coordinate = coordinate_.data();
   for (int i = tip; i >= 0; i = bodies_.data()[i].parent, ++n) {
-    const Source& source = sources_.data()[i];
     path_.data()[n] = i;
-    coordinate[n] = source.multiplier * q[source.q] + source.offset;
+    coordinate[n] = multiplier_.data()[i] * q[source_.data()[i]] + offset_.data()[i];
   }
   FiniteSum<S> sum;
   sum.add(coordinate, n);
   status = merged(status, finite_status<S>(sum.value()));
-  constexpr int block = sincos_block<S>;
-  const int padded = (n + block - 1) / block * block;
-  sincos_many(coordinate, sine_.data(), cosine_.data(), padded);
+  sincos_many(coordinate, sine_.data(), cosine_.data(), blocks_for<S>(n) * block_width<S>);
   for (int k = 0; k < n; ++k) {
     const int i = path_.data()[k];
     set_coordinate<S>(coordinate[k], sine_.data()[k], cosine_.data()[k], slide_.data()[i],
@@ -465,7 +500,8 @@ template <class S>
 StatusOf<S> Tree<S>::move_floating(const FloatingJoint& joint, VectorIn<S> q) noexcept {
   Body<S>& b = bodies_[static_cast<std::size_t>(joint.body)];
   Quaternion<S> given{q[b.q + 3], q[b.q + 4], q[b.q + 5], q[b.q + 6]};
-  StatusOf<S> status = Status::ok;
+  StatusOf<S> status = result_status<S>(q.segment(b.q, 7));
+  if (failed(status)) return status;
   if (!scale_to_order_one<S>(given, status)) return status;
   const Quaternion<S> in_parent{joint.rotation[0], joint.rotation[1], joint.rotation[2],
                                 joint.rotation[3]};
