@@ -8,14 +8,6 @@ namespace dynamics_core::control {
 
 namespace {
 
-[[nodiscard]] std::vector<bool> without_end_stops(const Model& model, const Config& config) {
-  std::vector<bool> out;
-  for (const std::string& name : config.joints)
-    out.push_back(model.joints[static_cast<std::size_t>(model.find_joint(name))].type ==
-                  JointType::continuous);
-  return out;
-}
-
 [[nodiscard]] VectorX<double> zeros(Eigen::Index size) { return VectorX<double>::Zero(size); }
 
 }  // namespace

@@ -57,6 +57,16 @@ struct Measurement {
   View others{};
 };
 
+/// What an observer hears of its joints, in their order.
+struct JointSample {
+  View position;  ///< rad or m
+  View velocity;  ///< rad/s or m/s; absent: estimated from the positions
+  View effort;    ///< N·m or N, what the drives gave since the last sample, on average
+  /// Positions of the other joints; absent, or NaN for a joint: as it was last known.
+  View others{};
+  View other_velocities{};  ///< absent: they stand still
+};
+
 /// In the order of Controller::joints(). Any part may be absent. A part whose values have all been
 /// NaN since activation counts as absent, too: so ros2_control marks what nobody has written.
 struct Reference {
