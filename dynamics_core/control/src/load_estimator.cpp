@@ -64,8 +64,8 @@ namespace {
   positive("cutoff", config.cutoff, "give a frequency above zero");
   positive("correlation_time", config.correlation_time, "give a time above zero");
   positive("stiction_velocity", config.stiction_velocity, "give a speed above zero");
-  positive("largest_mass", config.largest_mass, "give a mass above zero");
-  positive("largest_radius", config.largest_radius, "give a length above zero");
+  positive("typical_mass", config.typical_mass, "give a mass above zero");
+  positive("typical_radius", config.typical_radius, "give a length above zero");
   require(config.memory > 0.0, "memory", config.memory,
           "give a time above zero; infinity: for ever");
   return config;
@@ -104,8 +104,8 @@ LoadEstimator::LoadEstimator(const Model& model, const LoadEstimatorConfig& conf
   const Pose<double>& X_BL = model.links[static_cast<std::size_t>(link_)].X_BL;
   for (int k = 0; k < parameters; ++k)
     link_to_body_.col(k) = in_body_axes(X_BL, Parameters::Unit(k));
-  const double m = config_.largest_mass;
-  const double r = config_.largest_radius;
+  const double m = config_.typical_mass;
+  const double r = config_.typical_radius;
   scale_ << m, m * r, m * r, m * r, m * r * r, m * r * r, m * r * r, m * r * r, m * r * r,
       m * r * r;
   restart();

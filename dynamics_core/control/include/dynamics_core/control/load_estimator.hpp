@@ -45,8 +45,8 @@ struct LoadEstimatorConfig : BalanceConfig {
   double stiction_velocity = 0.05;  ///< rad/s; below it the sign of friction is doubtful
   /// s in which what was measured counts for e⁻¹ of what is new; infinity: for ever.
   double memory = std::numeric_limits<double>::infinity();
-  double largest_mass = 20.0;   ///< kg; with the next the prior D: deviations of m,
-  double largest_radius = 0.5;  ///< m; of m c (mass × radius) and I (mass × radius²)
+  double typical_mass = 10.0;   ///< kg; with the next the prior D: of m,
+  double typical_radius = 0.2;  ///< m; of m c (mass × radius) and I (mass × radius²)
 };
 
 /// Deviations are standard deviations.

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+/// Contacts and a load in recordings of a real UR10e, where they are at hand beside the project. Its
+/// links are those of its URDF; friction and rotors are fitted to the recordings without contact and
+/// load.
+
+#include <gtest/gtest.h>
+
+#include <Eigen/Cholesky>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <sstream>
+
+#include "dynamics_core/control/load_estimator.hpp"
+#include "dynamics_core/control/momentum_observer.hpp"
+#include "dynamics_core/load.hpp"
+
+namespace {
+
+using namespace dynamics_core;
+using namespace dynamics_core::control;
+using Eigen::MatrixXd;
+using Eigen::VectorXd;
+
+constexpr int n = 6;
+const std::filesystem::path folder = std::filesystem::path(RD_SHARED_DIR) / "recordings" / "ur10e";
+
+/// From the recordings' description: N·m at the joint for each ampere of the motor.
+const VectorXd& torque_per_ampere() {
+  static const VectorXd gain =
+      (VectorXd(n) << 11.976, 11.976, 9.839, 10.763, 10.763, 10.763).finished();
+  return gain;
+}
+
+struct Log {
+  std::vector<double> t;
+  std::vector<VectorXd> q, v, tau;  ///< the torque as the mean since the last sample
+
+  [[nodiscard]] double step(std::size_t k) const { return k == 0 ? 0.01 : t[k] - t[k - 1]; }
+};
+
+Log read(const std::string& run) {
+  const std::string command = "gzip -dc '" + (folder / (run + ".csv.gz")).string() + "'";
+  const std::unique_ptr<FILE, int (*)(FILE*)> file(popen(command.c_str(), "r"), pclose);
+  Log log;
+  char line[4096];
+  VectorXd last;
+  while (std::fgets(line, sizeof line, file.get()) != nullptr) {
+    std::vector<double> x;
+    std::stringstream fields(line);
+    for (std::string field; std::getline(fields, field, ',');)
+      x.push_back(std::strtod(field.c_str(), nullptr));
+    if (x.size() != 1 + 3 * n || (!log.t.empty() && x[0] <= log.t.back()) || line[0] == 't')
+      continue;
+    log.t.push_back(x[0]);
+    log.q.push_back(Eigen::Map<VectorXd>(x.data() + 1, n));
+    log.v.push_back(Eigen::Map<VectorXd>(x.data() + 1 + n, n));
+    const VectorXd now =
+        Eigen::Map<VectorXd>(x.data() + 1 + 2 * n, n).cwiseProduct(torque_per_ampere());
+    log.tau.push_back(last.size() == 0 ? now : VectorXd(0.5 * (now + last)));
+    last = now;
+  }
+  return log;
+}
+
+/// What is found of the joints beside the links: by least squares, joint by joint, of the torques
+/// that the links leave.
+struct Joints {
+  std::vector<JointFriction<double>> friction;
+  std::map<std::string, double> rotor_inertia;
+  VectorXd offset = VectorXd::Zero(n);
+};
+
+constexpr double transition = 0.02;  // rad/s
+
+Joints fit(const Model& model) {
+  std::vector<Eigen::Matrix4d> A(n, Eigen::Matrix4d::Zero());
+  std::vector<Eigen::Vector4d> b(n, Eigen::Vector4d::Zero());
+  Dynamics<double> robot(model);
+  for (const char* run : {"id_30s_12harm", "id_50s_14harm", "jointwise_2"}) {
+    const Log log = read(run);
+    MatrixXd Y = MatrixXd::Zero(n, 5);  // of one run, filtered: four columns and the torque left
+    for (std::size_t k = 1; k < log.t.size(); ++k) {
+      const double h = log.step(k);
+      const VectorXd q = 0.5 * (log.q[k] + log.q[k - 1]);
+      const VectorXd v = 0.5 * (log.v[k] + log.v[k - 1]);
+      const VectorXd a = (log.v[k] - log.v[k - 1]) / h;
+      VectorXd tau(n);
+      EXPECT_EQ(robot.inverse_dynamics(q, v, a, tau), Status::ok);
+      for (int j = 0; j < n; ++j) {
+        Eigen::Matrix<double, 1, 5> y;
+        y << v[j], v[j] / std::hypot(v[j], transition), a[j], 1.0, log.tau[k][j] - tau[j];
+        Y.row(j) += filter_share(2.0, h) * (y - Y.row(j));
+      }
+      // Not while the filters fill, nor in the stop at the end, which no model knows of.
+      if (log.t[k] - log.t.front() < 1.0 || log.t.back() - log.t[k] < 1.5) continue;
+      for (int j = 0; j < n; ++j) {
+        const Eigen::Vector4d y = Y.row(j).head<4>().transpose();
+        A[static_cast<std::size_t>(j)] += y * y.transpose();
+        b[static_cast<std::size_t>(j)] += Y(j, 4) * y;
+      }
+    }
+  }
+  Joints found;
+  for (int j = 0; j < n; ++j) {
+    const Eigen::Vector4d x =
+        A[static_cast<std::size_t>(j)].ldlt().solve(b[static_cast<std::size_t>(j)]);
+    JointFriction<double> friction;
+    friction.viscous = x[0];
+    friction.coulomb = x[1];
+    friction.transition = transition;
+    found.friction.push_back(friction);
+    found.rotor_inertia[model.joints[static_cast<std::size_t>(j)].name] = std::max(x[2], 0.0);
+    found.offset[j] = x[3];
+  }
+  return found;
+}
+
+class Recorded : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!std::filesystem::exists(folder / "push_pose_1.csv.gz"))
+      GTEST_SKIP() << "the recordings are not here";
+    joints_ = fit(load_urdf((folder / "ur10e.urdf").string()));
+    ModelOptions options;
+    options.rotor_inertia = joints_.rotor_inertia;
+    model_ = load_urdf((folder / "ur10e.urdf").string(), options);
+  }
+  /// 1.5 % of the effort limit, 2.4 % for each rad/s; the recordings have 94 samples a second.
+  [[nodiscard]] ObserverConfig observer_config() const {
+    ObserverConfig config;
+    config.friction = joints_.friction;
+    config.cutoff = 5.0;
+    config.confirm_time = 0.1;
+    config.release_time = 0.3;
+    config.thresholds.clear();
+    for (const JointInfo& joint : model_.joints)
+      config.thresholds.push_back({0.015 * joint.limits.effort, 0.024 * joint.limits.effort, 0.05});
+    return config;
+  }
+  struct Touch {
+    double from, to;
+    std::string link;  ///< that was named longest
+  };
+  [[nodiscard]] std::vector<Touch> touches(const std::string& run) const {
+    MomentumObserver observer(model_, observer_config());
+    std::vector<Touch> found;
+    const Log log = read(run);
+    EXPECT_GT(log.t.size(), 500U);
+    bool touched = false;
+    for (std::size_t k = 0; k < log.t.size(); ++k) {
+      const VectorXd tau = log.tau[k] - joints_.offset;
+      EXPECT_EQ(observer.update({log.q[k], log.v[k], tau}, log.step(k)), Status::ok);
+      const Contact& contact = observer.contact();
+      const double t = log.t[k] - log.t.front();
+      if (contact.touched && !touched)
+        found.push_back({t, t, model_.links[static_cast<std::size_t>(contact.link)].name});
+      if (contact.touched) found.back().to = t;
+      touched = contact.touched;
+    }
+    for (const Touch& touch : found)
+      std::printf("%s: touched from %.2f s to %.2f s, first at %s\n", run.c_str(), touch.from,
+                  touch.to, touch.link.c_str());
+    return found;
+  }
+
+  Joints joints_;
+  Model model_;
+};
+
+TEST_F(Recorded, AllFourPushesAreSeen) { EXPECT_EQ(touches("push_pose_1").size(), 4U); }
+
+TEST_F(Recorded, NothingIsReportedWhereNobodyTouches) {
+  for (const char* run :
+       {"id_30s_12harm", "id_50s_14harm", "jointwise_2", "static_p1", "static_p2", "static_p3"})
+    EXPECT_TRUE(touches(run).empty()) << run;
+}
+
+TEST_F(Recorded, TheLoadIsWeighedAfterTenSecondsOfMotion) {
+  LoadEstimatorConfig config;
+  config.friction = joints_.friction;
+  const auto weigh = [&](const std::string& run) {
+    LoadEstimator scales(model_, config);
+    const Log log = read(run);
+    double began = -1.0;
+    std::vector<LoadEstimate> found;
+    for (std::size_t k = 0; k < log.t.size(); ++k) {
+      const VectorXd tau = log.tau[k] - joints_.offset;
+      EXPECT_EQ(scales.update({log.q[k], log.v[k], tau}, log.step(k)), Status::ok);
+      if (began < 0.0 && log.v[k].norm() > 0.05) began = log.t[k];
+      if (began < 0.0 || log.t[k] < began + 10.0) continue;
+      found.emplace_back();
+      EXPECT_EQ(scales.estimate(found.back()), Status::ok);
+    }
+    EXPECT_FALSE(found.empty()) << run;
+    const auto say = [&](const char* when, const LoadEstimate& x) {
+      std::printf("%s, %s: %.3f ± %.3f kg at (%.3f %.3f %.3f) m\n", run.c_str(), when, x.mass,
+                  x.mass_deviation, x.com[0], x.com[1], x.com[2]);
+    };
+    if (!found.empty()) say("after 10 s of motion", found.front());
+    if (!found.empty()) say("at the end", found.back());
+    return found;
+  };
+  double worst = 0.0;
+  for (const LoadEstimate& x : weigh("load_50s_14harm_2.805kg")) {
+    worst = std::max(worst, std::abs(x.mass - 2.805));
+    EXPECT_LT(std::abs(x.mass - 2.805), 3.0 * x.mass_deviation);
+  }
+  std::printf("from then on at most %.3f kg off\n", worst);
+  EXPECT_LT(worst, 0.1);
+  for (const char* run : {"id_50s_14harm", "id_30s_12harm"}) {
+    const std::vector<LoadEstimate> nothing = weigh(run);
+    ASSERT_FALSE(nothing.empty());
+    EXPECT_LT(std::abs(nothing.back().mass), 3.0 * nothing.back().mass_deviation) << run;
+  }
+}
+
+}  // namespace
