@@ -215,9 +215,9 @@ Config resolve(const Model& model, Config config) {
   return config;
 }
 
-std::vector<bool> without_end_stops(const Model& model, const Config& config) {
+std::vector<bool> without_end_stops(const Model& model, const std::vector<std::string>& joints) {
   std::vector<bool> out;
-  for (const std::string& name : config.joints)
+  for (const std::string& name : joints)
     out.push_back(model.joints[static_cast<std::size_t>(model.find_joint(name))].type ==
                   JointType::continuous);
   return out;

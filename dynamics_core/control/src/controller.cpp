@@ -19,7 +19,7 @@ Controller::Controller(const Model& model, const Config& config)
       feedforward_{{config_.compensation}},
       computed_torque_(n_),
       passivity_(n_),
-      wraps_(without_end_stops(model, config_)),
+      wraps_(without_end_stops(model, config_.joints)),
       limits_(config_.joints.size()),
       reference_(config_, n_, wraps_),
       velocity_estimate_(n_, config_.velocity_cutoff, wraps_),

@@ -54,7 +54,8 @@ MomentumBalance::MomentumBalance(const Model& model, const BalanceConfig& config
     : config_(resolved(model, config)),
       kind_(config.effort),
       robot_(model, config_),
-      wraps_(without_end_stops(model, config_)),
+      wraps_(without_end_stops(model, config_.joints)),
+      other_wraps_(without_end_stops(model, robot_.other_joints())),
       velocity_estimate_(robot_.size(), config_.velocity_cutoff, wraps_),
       q_(VectorX<double>::Zero(robot_.size())),
       v_(q_),
@@ -63,6 +64,8 @@ MomentumBalance::MomentumBalance(const Model& model, const BalanceConfig& config
       middle_v_(q_),
       mean_a_(q_),
       other_v_(VectorX<double>::Zero(static_cast<Eigen::Index>(robot_.other_joints().size()))),
+      other_q_(VectorX<double>::Constant(other_v_.size(), std::nan(""))),
+      other_middle_q_(other_q_),
       other_middle_v_(other_v_),
       other_a_(other_v_),
       gravity_(q_),
@@ -133,15 +136,22 @@ void MomentumBalance::take_velocity(const JointSample& sample) noexcept {
     next_v_ = sample.velocity.vector();
 }
 
+/// As the joints observed: their positions in the middle of the period. What is not told stays.
 void MomentumBalance::take_others(const JointSample& sample, double dt) noexcept {
-  robot_.set_others(sample.others);
   for (Eigen::Index j = 0; j < other_v_.size(); ++j) {
+    const double q = sample.others.absent() ? std::nan("") : sample.others[j];
+    const bool told = std::isfinite(q);
+    const bool moved = told && primed_ && std::isfinite(other_q_[j]);
+    const bool wraps = other_wraps_[static_cast<std::size_t>(j)];
+    other_middle_q_[j] = moved ? q - 0.5 * difference(q, other_q_[j], wraps) : q;
+    other_q_[j] = told ? q : other_q_[j];
     const double next = sample.other_velocities.absent() ? 0.0 : sample.other_velocities[j];
     const double last = primed_ ? other_v_[j] : next;
     other_middle_v_[j] = 0.5 * (last + next);
     other_a_[j] = (next - last) / dt;
     other_v_[j] = next;
   }
+  robot_.set_others(other_middle_q_);
   robot_.set_other_motion(other_middle_v_, other_a_);
 }
 

@@ -95,8 +95,9 @@ struct Config {
 /// A configuration with every list filled in: one element per joint. Throws ConfigError.
 [[nodiscard]] Config resolve(const Model& model, Config config);
 
-/// By joint of a resolved configuration: is it `continuous`?
-[[nodiscard]] std::vector<bool> without_end_stops(const Model& model, const Config& config);
+/// By joint: is it `continuous`? They have to be joints of the model.
+[[nodiscard]] std::vector<bool> without_end_stops(const Model& model,
+                                                  const std::vector<std::string>& joints);
 
 /// Throws ConfigError for gains of a joint that are not usable().
 void check_gains(const std::string& joint, const Gains& gains, Mode mode);

@@ -110,10 +110,12 @@ class MomentumBalance {
   EffortKind kind_;
   CommandedRobot robot_;
   std::vector<bool> wraps_;  ///< joints without end stops
+  std::vector<bool> other_wraps_;
   Derivative velocity_estimate_;
-  VectorX<double> q_, v_, next_v_;                ///< of the samples
-  VectorX<double> middle_q_, middle_v_, mean_a_;  ///< of the period
-  VectorX<double> other_v_, other_middle_v_, other_a_;
+  VectorX<double> q_, v_, next_v_;                             ///< of the samples
+  VectorX<double> middle_q_, middle_v_, mean_a_;               ///< of the period
+  VectorX<double> other_v_, other_q_;                          ///< of the samples
+  VectorX<double> other_middle_q_, other_middle_v_, other_a_;  ///< of the period
   VectorX<double> gravity_, external_;
   double age_ = 0.0;  ///< s since the restart
   bool primed_ = false;
