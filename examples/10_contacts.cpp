@@ -26,13 +26,13 @@ void require(Status status) {
   if (status != Status::ok) throw std::runtime_error(to_string(status));
 }
 
-/// Around the middle of the joints' ranges, each at a speed of its own.
+/// Near the middle of the joints' ranges, each at a speed of its own.
 struct Swing {
   explicit Swing(const Model& model) : q(model.neutral()), v(q), a(q), middle(q), range(q) {
     for (const JointInfo& joint : model.joints) {
       const bool bounded = std::isfinite(joint.limits.lower) && std::isfinite(joint.limits.upper);
-      middle[joint.q] = bounded ? 0.5 * (joint.limits.lower + joint.limits.upper) : 0.0;
-      range[joint.q] = bounded ? 0.15 * (joint.limits.upper - joint.limits.lower) : 0.5;
+      middle[joint.q] = bounded ? 0.4 * joint.limits.lower + 0.6 * joint.limits.upper : 0.8;
+      range[joint.q] = bounded ? 0.05 * (joint.limits.upper - joint.limits.lower) : 0.5;
     }
     move(0.0);
   }
