@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Contacts and a load in recordings of a real UR10e, where they are at hand beside the project. Its
-/// links are those of its URDF; friction and rotors are fitted to the recordings without contact and
+/// Contacts and a load in recordings of a real UR10e, where they are at hand beside the project. The
+/// robot's links, rotors and friction are fitted to the two runs that excite it, without contact and
 /// load.
 
 #include <gtest/gtest.h>
@@ -10,13 +10,13 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
-#include <map>
 #include <memory>
 #include <sstream>
 
 #include "dynamics_core/control/load_estimator.hpp"
 #include "dynamics_core/control/momentum_observer.hpp"
 #include "dynamics_core/load.hpp"
+#include "dynamics_core/regressor.hpp"
 
 namespace {
 
@@ -66,56 +66,92 @@ Log read(const std::string& run) {
   return log;
 }
 
-/// What is found of the joints beside the links: by least squares, joint by joint, of the torques
-/// that the links leave.
-struct Joints {
-  std::vector<JointFriction<double>> friction;
-  std::map<std::string, double> rotor_inertia;
-  VectorXd offset = VectorXd::Zero(n);
-};
-
 constexpr double transition = 0.02;  // rad/s
 
-Joints fit(const Model& model) {
-  std::vector<Eigen::Matrix4d> A(n, Eigen::Matrix4d::Zero());
-  std::vector<Eigen::Vector4d> b(n, Eigen::Vector4d::Zero());
-  Dynamics<double> robot(model);
-  for (const char* run : {"id_30s_12harm", "id_50s_14harm", "jointwise_2"}) {
-    const Log log = read(run);
-    MatrixXd Y = MatrixXd::Zero(n, 5);  // of one run, filtered: four columns and the torque left
-    for (std::size_t k = 1; k < log.t.size(); ++k) {
-      const double h = log.step(k);
-      const VectorXd q = 0.5 * (log.q[k] + log.q[k - 1]);
-      const VectorXd v = 0.5 * (log.v[k] + log.v[k - 1]);
-      const VectorXd a = (log.v[k] - log.v[k - 1]) / h;
-      VectorXd tau(n);
-      EXPECT_EQ(robot.inverse_dynamics(q, v, a, tau), Status::ok);
-      for (int j = 0; j < n; ++j) {
-        Eigen::Matrix<double, 1, 5> y;
-        y << v[j], v[j] / std::hypot(v[j], transition), a[j], 1.0, log.tau[k][j] - tau[j];
-        Y.row(j) += filter_share(2.0, h) * (y - Y.row(j));
-      }
-      // Not while the filters fill, nor in the stop at the end, which no model knows of.
-      if (log.t[k] - log.t.front() < 1.0 || log.t.back() - log.t[k] < 1.5) continue;
-      for (int j = 0; j < n; ++j) {
-        const Eigen::Vector4d y = Y.row(j).head<4>().transpose();
-        A[static_cast<std::size_t>(j)] += y * y.transpose();
-        b[static_cast<std::size_t>(j)] += Y(j, 4) * y;
-      }
+/// The robot as the recordings without contact and load know it.
+struct Identified {
+  Model model;
+  std::vector<JointFriction<double>> friction;
+  VectorXd offset = VectorXd::Zero(n);  ///< N·m
+};
+
+constexpr int links = 10 * n;
+constexpr int columns = links + 4 * n;  ///< of each joint: viscous, Coulomb, rotor, offset
+
+/// The sums of least squares over one run, both sides through a filter of first order.
+void add_run(const std::string& run, Dynamics<double>& robot, MatrixXd& A, VectorXd& b) {
+  const Log log = read(run);
+  MatrixXd Y(n, links), row(n, columns), filtered = MatrixXd::Zero(n, columns);
+  VectorXd tau = VectorXd::Zero(n);
+  for (std::size_t k = 1; k < log.t.size(); ++k) {
+    const double h = log.step(k);
+    const VectorXd q = 0.5 * (log.q[k] + log.q[k - 1]);
+    const VectorXd v = 0.5 * (log.v[k] + log.v[k - 1]);
+    const VectorXd a = (log.v[k] - log.v[k - 1]) / h;
+    ASSERT_EQ(robot.regressor().matrix(q, v, a, Y), Status::ok);
+    row.setZero();
+    row.leftCols(links) = Y;
+    for (int j = 0; j < n; ++j)
+      row.row(j).segment<4>(links + 4 * j) << v[j], v[j] / std::hypot(v[j], transition), a[j], 1.0;
+    const double share = filter_share(5.0, h);
+    filtered += share * (row - filtered);
+    tau += share * (log.tau[k] - tau);
+    // Not while the filters fill, nor in the stop at the end, which no model knows of.
+    if (log.t[k] - log.t.front() < 1.0 || log.t.back() - log.t[k] < 1.5) continue;
+    for (int j = 0; j < n; ++j) {
+      const double noise = j < 2 ? 3.5 : j == 2 ? 1.5 : 0.7;  // N·m
+      const VectorXd y = filtered.row(j).transpose() / noise;
+      A += y * y.transpose();
+      b += tau[j] / noise * y;
     }
   }
-  Joints found;
+}
+
+/// Links near those of the URDF, where the recordings do not tell otherwise.
+Identified identify() {
+  RobotDescription description = parse_file((folder / "ur10e.urdf").string());
+  const Model nominal = build_model(description);
+  Dynamics<double> robot(nominal);
+  MatrixXd A = MatrixXd::Zero(columns, columns);
+  VectorXd b = VectorXd::Zero(columns);
+  for (const char* run : {"id_30s_12harm", "id_50s_14harm"}) add_run(run, robot, A, b);
+  VectorXd pi(links);
+  EXPECT_EQ(robot.regressor().parameters(pi), Status::ok);
+  for (int i = 0; i < links; ++i) {
+    const double mass = pi[i - i % 10];
+    const double deviation = mass * (i % 10 == 0 ? 0.3 : i % 10 < 4 ? 0.1 : 0.01);
+    A(i, i) += 1.0 / (deviation * deviation);
+    b[i] += pi[i] / (deviation * deviation);
+  }
+  const VectorXd x = A.ldlt().solve(b);
+
+  Identified found;
   for (int j = 0; j < n; ++j) {
-    const Eigen::Vector4d x =
-        A[static_cast<std::size_t>(j)].ldlt().solve(b[static_cast<std::size_t>(j)]);
+    const Eigen::Vector4d joint = x.segment<4>(links + 4 * j);
     JointFriction<double> friction;
-    friction.viscous = x[0];
-    friction.coulomb = x[1];
+    friction.viscous = joint[0];
+    friction.coulomb = joint[1];
     friction.transition = transition;
     found.friction.push_back(friction);
-    found.rotor_inertia[model.joints[static_cast<std::size_t>(j)].name] = std::max(x[2], 0.0);
-    found.offset[j] = x[3];
+    found.offset[j] = joint[3];
+    for (JointDescription& described : description.joints)
+      if (described.name == nominal.joints[static_cast<std::size_t>(j)].name)
+        described.rotor_inertia = std::max(joint[2], 0.0);
   }
+  for (LinkDescription& link : description.links) {  // each moving body has one with a mass
+    const LinkInfo& at = nominal.links[static_cast<std::size_t>(nominal.find_link(link.name))];
+    if (at.body < 0 || !link.inertial) continue;
+    const VectorXd body = x.segment<10>(10 * at.body);
+    const double m = body[0];
+    const Eigen::Vector3d c = body.segment<3>(1) / m;
+    Eigen::Matrix3d I;
+    I << body[4], body[5], body[6], body[5], body[7], body[8], body[6], body[8], body[9];
+    I -= m * (c.squaredNorm() * Eigen::Matrix3d::Identity() - c * c.transpose());
+    link.inertial->mass = m;
+    link.inertial->com = at.X_BL.inverse() * c;
+    link.inertial->inertia = at.X_BL.R.transpose() * I * at.X_BL.R;
+  }
+  found.model = build_model(description);
   return found;
 }
 
@@ -124,21 +160,18 @@ class Recorded : public testing::Test {
   void SetUp() override {
     if (!std::filesystem::exists(folder / "push_pose_1.csv.gz"))
       GTEST_SKIP() << "the recordings are not here";
-    joints_ = fit(load_urdf((folder / "ur10e.urdf").string()));
-    ModelOptions options;
-    options.rotor_inertia = joints_.rotor_inertia;
-    model_ = load_urdf((folder / "ur10e.urdf").string(), options);
+    robot_ = identify();
   }
-  /// 1.5 % of the effort limit, 2.4 % for each rad/s; the recordings have 94 samples a second.
+  /// 1.65 % of the effort limit, 2.4 % for each rad/s; the recordings have 94 samples a second.
   [[nodiscard]] ObserverConfig observer_config() const {
     ObserverConfig config;
-    config.friction = joints_.friction;
+    config.friction = robot_.friction;
     config.cutoff = 5.0;
-    config.confirm_time = 0.1;
+    config.confirm_time = 0.15;
     config.release_time = 0.3;
     config.thresholds.clear();
-    for (const JointInfo& joint : model_.joints)
-      config.thresholds.push_back({0.015 * joint.limits.effort, 0.024 * joint.limits.effort, 0.05});
+    for (const JointInfo& joint : robot_.model.joints)
+      config.thresholds.push_back({0.0165 * joint.limits.effort, 0.024 * joint.limits.effort, 0.05});
     return config;
   }
   struct Touch {
@@ -146,18 +179,18 @@ class Recorded : public testing::Test {
     std::string link;  ///< that was named longest
   };
   [[nodiscard]] std::vector<Touch> touches(const std::string& run) const {
-    MomentumObserver observer(model_, observer_config());
+    MomentumObserver observer(robot_.model, observer_config());
     std::vector<Touch> found;
     const Log log = read(run);
     EXPECT_GT(log.t.size(), 500U);
     bool touched = false;
     for (std::size_t k = 0; k < log.t.size(); ++k) {
-      const VectorXd tau = log.tau[k] - joints_.offset;
+      const VectorXd tau = log.tau[k] - robot_.offset;
       EXPECT_EQ(observer.update({log.q[k], log.v[k], tau}, log.step(k)), Status::ok);
       const Contact& contact = observer.contact();
       const double t = log.t[k] - log.t.front();
       if (contact.touched && !touched)
-        found.push_back({t, t, model_.links[static_cast<std::size_t>(contact.link)].name});
+        found.push_back({t, t, robot_.model.links[static_cast<std::size_t>(contact.link)].name});
       if (contact.touched) found.back().to = t;
       touched = contact.touched;
     }
@@ -167,8 +200,7 @@ class Recorded : public testing::Test {
     return found;
   }
 
-  Joints joints_;
-  Model model_;
+  Identified robot_;
 };
 
 TEST_F(Recorded, AllFourPushesAreSeen) { EXPECT_EQ(touches("push_pose_1").size(), 4U); }
@@ -181,14 +213,14 @@ TEST_F(Recorded, NothingIsReportedWhereNobodyTouches) {
 
 TEST_F(Recorded, TheLoadIsWeighedAfterTenSecondsOfMotion) {
   LoadEstimatorConfig config;
-  config.friction = joints_.friction;
+  config.friction = robot_.friction;
   const auto weigh = [&](const std::string& run) {
-    LoadEstimator scales(model_, config);
+    LoadEstimator scales(robot_.model, config);
     const Log log = read(run);
     double began = -1.0;
     std::vector<LoadEstimate> found;
     for (std::size_t k = 0; k < log.t.size(); ++k) {
-      const VectorXd tau = log.tau[k] - joints_.offset;
+      const VectorXd tau = log.tau[k] - robot_.offset;
       EXPECT_EQ(scales.update({log.q[k], log.v[k], tau}, log.step(k)), Status::ok);
       if (began < 0.0 && log.v[k].norm() > 0.05) began = log.t[k];
       if (began < 0.0 || log.t[k] < began + 10.0) continue;
