@@ -37,12 +37,12 @@ namespace dynamics_core::control {
 
 struct LoadEstimatorConfig : BalanceConfig {
   std::string link;     ///< that carries the load; empty: the last one that the last joint moves
-  double cutoff = 2.0;  ///< Hz, of the filter of (1)
+  double cutoff = 5.0;  ///< Hz, of the filter of (1)
   /// N·m or N, by joint: the model's error in motion. Empty: a hundredth of the effort limit, 1
   /// where there is none.
   std::vector<double> noise;
   double correlation_time = 1.0;    ///< t_c, s
-  double stiction_velocity = 0.05;  ///< rad/s; below it the sign of friction is doubtful
+  double stiction_velocity = 0.01;  ///< rad/s; below it the sign of friction is doubtful
   /// s in which what was measured counts for e⁻¹ of what is new; infinity: for ever.
   double memory = std::numeric_limits<double>::infinity();
   double typical_mass = 10.0;   ///< kg; with the next the prior D: of m,
