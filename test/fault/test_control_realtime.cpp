@@ -194,6 +194,7 @@ class Storm {
       default: break;
     }
     double step = dt;
+    measurement.touched = dice.roll(2000) == 0;
     if (weather <= 2) measurement.position = weather == 0 ? bad : weather == 1 ? half_bad : others;
     if (weather == 3) measurement.velocity = half_bad;
     if (weather == 4) reference.velocity = huge;
@@ -223,6 +224,8 @@ Config storm_config(Mode mode, Compensation compensation, Missing missing) {
   config.effort_limits = {0.4};
   config.effort_rate_limits = {200.0};
   config.missing_velocity = config.missing_acceleration = missing;
+  config.reaction =
+      mode == Mode::feedforward || mode == Mode::passivity ? Reaction::hold : Reaction::give_way;
   config.reference_timeout = 0.005;
   config.soft_start = 0.02;
   config.max_held_cycles = 3;

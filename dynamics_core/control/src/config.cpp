@@ -19,6 +19,8 @@ constexpr std::array<Mode, 5> all_modes = {Mode::gravity_compensation, Mode::fee
                                            Mode::pass_through};
 constexpr std::array<Compensation, 3> all_compensations = {
     Compensation::none, Compensation::gravity, Compensation::full};
+constexpr std::array<Reaction, 3> all_reactions = {Reaction::none, Reaction::hold,
+                                                   Reaction::give_way};
 constexpr std::array<Missing, 2> all_missing = {Missing::zero, Missing::differentiate};
 
 template <class Values>
@@ -171,12 +173,24 @@ const char* to_string(Missing missing) noexcept {
   return "unknown substitute";
 }
 
+const char* to_string(Reaction reaction) noexcept {
+  switch (reaction) {
+    case Reaction::none: return "none";
+    case Reaction::hold: return "hold";
+    case Reaction::give_way: return "float";
+  }
+  return "unknown reaction";
+}
+
 std::optional<Mode> find_mode(std::string_view name) noexcept { return find(all_modes, name); }
 std::optional<Compensation> find_compensation(std::string_view name) noexcept {
   return find(all_compensations, name);
 }
 std::optional<Missing> find_missing(std::string_view name) noexcept {
   return find(all_missing, name);
+}
+std::optional<Reaction> find_reaction(std::string_view name) noexcept {
+  return find(all_reactions, name);
 }
 
 bool usable(const Gains& gains, Mode mode) noexcept {
@@ -205,6 +219,10 @@ Config resolve(const Model& model, Config config) {
   resolve_joints(model, config);
   resolve_lists(model, config);
   check_times(config);
+  if (config.mode == Mode::gravity_compensation && config.reaction == Reaction::hold)
+    throw ConfigError(
+        "reaction", to_string(config.reaction),
+        "mode gravity_compensation holds nothing; give none or float, or another mode");
   if (!config.gravity) config.gravity = model.gravity;
   if (!config.gravity->allFinite()) {
     const Eigen::Vector3d& g = *config.gravity;

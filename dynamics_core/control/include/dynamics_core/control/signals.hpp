@@ -55,6 +55,7 @@ struct Measurement {
   View velocity;  ///< rad/s or m/s; absent: estimated from the positions
   /// Positions of Controller::other_joints(); absent, or NaN for a joint: as it was last known.
   View others{};
+  bool touched = false;  ///< as by MomentumObserver; Config::reaction follows
 };
 
 /// What an observer hears of its joints, in their order.
