@@ -194,7 +194,7 @@ class Storm {
       default: break;
     }
     double step = dt;
-    measurement.touched = dice.roll(2000) == 0;
+    measurement.touched = dice.roll(5000) == 0;
     if (weather <= 2) measurement.position = weather == 0 ? bad : weather == 1 ? half_bad : others;
     if (weather == 3) measurement.velocity = half_bad;
     if (weather == 4) reference.velocity = huge;

@@ -141,7 +141,7 @@ TEST(Interfaces, CommandsNothingAndExportsTorquesContactAndWrench) {
                           "panda_joint7/velocity"));
   std::vector<std::string> names;
   for (const auto& state : rig.exported) names.push_back(state->get_name());
-  const semantic_components::ForceTorqueSensor sensor("observer");
+  semantic_components::ForceTorqueSensor sensor("observer");
   const auto wrench = sensor.get_state_interface_names();
   ASSERT_EQ(names.size(), 3U + wrench.size());
   EXPECT_EQ(names[0], "observer/panda_joint3/external_torque");
