@@ -103,9 +103,6 @@ class TestContacts(DemoTestCase):
         self.hang(0.0)
         self.wait_until(False)
         self.node.destroy_subscription(subscription)
-        # Who claims it stops with the observer, and comes back after it.
-        self.switch(deactivate=[BROADCASTER])
-        self.switch(activate=[BROADCASTER])
         self.go_on()
 
     @unittest.skipUnless(has(ADMITTANCE) and has('kinematics_interface_kdl'),
@@ -153,3 +150,21 @@ class TestContacts(DemoTestCase):
         self.go_on()
         report = self.follow()
         self.assertLess(report['final'], 1e-3, report)
+
+    def test_5_the_observer_does_not_stop_before_those_who_need_it(self):
+        """Nor do they start without it; together, in one switch, they do both."""
+        # The broadcaster of joint states claims all states that are there when it starts.
+        everyone = [OBSERVER, 'joint_state_broadcaster', 'feedforward_controller',
+                    'joint_trajectory_controller']
+        if BROADCASTER in self.controllers():
+            everyone.append(BROADCASTER)
+        answer = self.try_to_switch(deactivate=[OBSERVER])
+        print(f'observer alone off: {answer.ok} {answer.message}')
+        self.assertFalse(answer.ok)
+        self.wait_for_controllers('active', everyone)
+        self.switch(deactivate=everyone)
+        answer = self.try_to_switch(activate=['feedforward_controller'])
+        print(f'the other alone on: {answer.ok} {answer.message}')
+        self.wait_for_controllers('inactive', everyone)
+        self.switch(activate=everyone)
+        self.assert_tracks(self.follow())
