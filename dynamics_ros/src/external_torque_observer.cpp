@@ -10,6 +10,8 @@
 #include <thread>
 
 #include "dynamics_core/load.hpp"
+#include "dynamics_core/text.hpp"
+#include "payload_request.hpp"
 #include "robot_settings.hpp"
 
 namespace realtime_dynamics {
@@ -92,6 +94,7 @@ ExternalTorqueObserver::CallbackReturn ExternalTorqueObserver::on_init() {
 
 ExternalTorqueObserver::CallbackReturn ExternalTorqueObserver::on_configure(
     const rclcpp_lifecycle::State& /*previous*/) {
+  const std::lock_guard<std::mutex> lock(model_mutex_);
   try {
     build_observer();
     create_publisher();
@@ -107,9 +110,9 @@ void ExternalTorqueObserver::build_observer() {
     throw std::runtime_error(
         "robot_description is empty: start robot_state_publisher, or whatever else publishes the "
         "URDF to the controller manager");
-  const Model model =
-      build_model(dynamics_core::parse_urdf(get_robot_description(), "robot_description"),
-                  model_options(params_));
+  model_ = build_model(dynamics_core::parse_urdf(get_robot_description(), "robot_description"),
+                       model_options(params_));
+  const Model& model = *model_;
   for (const std::string& warning : model.warnings)
     RCLCPP_WARN(get_node()->get_logger(), "%s", warning.c_str());
   observer_.emplace(model, observer_config(params_, model));
@@ -117,6 +120,13 @@ void ExternalTorqueObserver::build_observer() {
     const auto load = payload(params_);
     (void)observer_->set_payload(checked_payload(model, params_.payload.link, load), load);
   }
+  Loads loads;
+  loads.by_link.resize(model.links.size());
+  loads_.set(loads);
+  payload_service_ = get_node()->create_service<SetPayload>(
+      "~/set_payload",
+      [this](const SetPayload::Request::SharedPtr request,
+             SetPayload::Response::SharedPtr response) { on_set_payload(*request, *response); });
   link_names_.clear();
   for (const auto& link : model.links) link_names_.push_back(link.name);
 
@@ -151,6 +161,28 @@ void ExternalTorqueObserver::create_publisher() {
   message_.link.clear();
 }
 
+void ExternalTorqueObserver::on_set_payload(const SetPayload::Request& request,
+                                            SetPayload::Response& response) {
+  const std::lock_guard<std::mutex> lock(model_mutex_);
+  try {
+    if (!model_) throw std::runtime_error("the observer is not configured");
+    const auto load = payload_of(request);
+    const int link = checked_payload(*model_, request.link, load);
+    if (!std::isfinite(request.transition_time) || request.transition_time < 0.0)
+      throw dynamics_core::ConfigError("transition_time",
+                                       dynamics_core::text::to_short_text(request.transition_time),
+                                       "give a finite time in s, not below zero");
+    loads_.set([&](Loads& loads) {
+      loads.by_link[static_cast<std::size_t>(link)] = {load, request.transition_time, true};
+      loads.fresh = true;
+    });
+    response.success = true;
+  } catch (const std::exception& error) {
+    response.success = false;
+    response.message = error.what();
+  }
+}
+
 ExternalTorqueObserver::CallbackReturn ExternalTorqueObserver::on_activate(
     const rclcpp_lifecycle::State& /*previous*/) {
   if (!find_state_interfaces()) return CallbackReturn::FAILURE;
@@ -160,6 +192,7 @@ ExternalTorqueObserver::CallbackReturn ExternalTorqueObserver::on_activate(
     RCLCPP_ERROR(get_node()->get_logger(), "State interfaces: %s", error.what());
     return CallbackReturn::FAILURE;
   }
+  take_loads();
   observer_->restart();
   was_touched_ = false;
   contacts_ = 0;
@@ -180,9 +213,12 @@ ExternalTorqueObserver::CallbackReturn ExternalTorqueObserver::on_deactivate(
 
 ExternalTorqueObserver::CallbackReturn ExternalTorqueObserver::on_cleanup(
     const rclcpp_lifecycle::State& /*previous*/) {
+  const std::lock_guard<std::mutex> lock(model_mutex_);
   report_.set(Report());
+  payload_service_.reset();
   publisher_.reset();
   observer_.reset();
+  model_.reset();
   return CallbackReturn::SUCCESS;
 }
 
@@ -283,6 +319,7 @@ return_type ExternalTorqueObserver::update_reference_from_subscribers(
 
 return_type ExternalTorqueObserver::update_and_write_commands(const rclcpp::Time& time,
                                                               const rclcpp::Duration& period) {
+  take_loads();
   read_states();
   const Status status =
       observer_->update({position_, given(velocity_, has_velocities_), effort_, other_position_,
@@ -296,6 +333,19 @@ return_type ExternalTorqueObserver::update_and_write_commands(const rclcpp::Time
   publish(time, period.seconds());
   (void)report_.try_set([this](Report& report) { fill(report); });
   return return_type::OK;
+}
+
+void ExternalTorqueObserver::take_loads() {
+  (void)loads_.try_set([this](Loads& loads) {
+    if (!loads.fresh) return;
+    loads.fresh = false;
+    for (std::size_t i = 0; i < loads.by_link.size(); ++i) {
+      Loads::Load& load = loads.by_link[i];
+      if (!load.fresh) continue;
+      load.fresh = false;
+      (void)observer_->set_payload(static_cast<int>(i), load.payload, load.transition_time);
+    }
+  });
 }
 
 void ExternalTorqueObserver::read_states() {

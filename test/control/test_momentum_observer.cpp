@@ -266,6 +266,20 @@ TEST(MomentumObserver, KnowsPayloadsAndGravity) {
   ASSERT_GT(tau.norm(), 1.0);
   for (int k = 0; k < 3; ++k) ASSERT_EQ(observer.update({q, v, tau}, dt), Status::ok);
   EXPECT_LT(observer.external_effort().norm(), 1e-12);
+
+  // It is put down within half a second: what the robot bears runs from the one to the other.
+  Dynamics<double> empty(model);
+  ASSERT_EQ(empty.set_gravity(tilted), Status::ok);
+  VectorXd less(7);
+  ASSERT_EQ(empty.gravity(q, less), Status::ok);
+  const Payload<double> none{0.0, Vector3d::Zero(), Symmetric3<double>::zero()};
+  ASSERT_EQ(observer.set_payload(link, none, 0.5), Status::ok);
+  for (int k = 0; k < 600; ++k) {
+    const double x = std::min(1.0, (k + 0.5) * dt / 0.5);  // as Ramp has it
+    const VectorXd borne = tau + x * x * (3.0 - 2.0 * x) * (less - tau);
+    ASSERT_EQ(observer.update({q, v, borne}, dt), Status::ok);
+    ASSERT_LT(observer.external_effort().norm(), 0.01 * (less - tau).norm());
+  }
 }
 
 /// Where no velocity is measured it is estimated, and nothing is felt before the estimate is there.

@@ -134,6 +134,15 @@ class TestContacts(DemoTestCase):
         self.switch(deactivate=[ADMITTANCE])
         self.switch(activate=['joint_trajectory_controller'])
 
+    def test_3b_a_load_that_it_is_told_of_is_no_contact(self):
+        self.set_payload([self.SIMULATION, 'feedforward_controller', OBSERVER], 0.5, 1.0)
+        self.client.settle(1.5)
+        self.assertFalse(self.felt[-1].touched)
+        self.assertLess(max(map(abs, self.felt[-1].efforts)), 0.5)
+        self.set_payload([self.SIMULATION, 'feedforward_controller', OBSERVER], 0.0, 1.0)
+        self.client.settle(1.5)
+        self.assertFalse(self.felt[-1].touched)
+
     def test_4_a_push_on_the_way_stops_the_robot(self):
         self.client.start(self.there_and_back())
         self.client.wait_until_moving()

@@ -64,6 +64,7 @@ void check_thresholds(const std::vector<std::string>& joints,
 
 MomentumObserver::MomentumObserver(const Model& model, const ObserverConfig& config)
     : balance_(model, config),
+      payload_ramp_(model.links.size()),
       config_(checked(balance_.config().joints, config)),
       residual_(VectorX<double>::Zero(balance_.size())),
       threshold_(residual_),
@@ -97,12 +98,15 @@ Status MomentumObserver::set_gravity(const Eigen::Vector3d& gravity) noexcept {
   return balance_.robot().dynamics().set_gravity(gravity);
 }
 
-Status MomentumObserver::set_payload(int link, const Payload<double>& payload) noexcept {
-  return balance_.robot().dynamics().set_payload(link, payload);
+Status MomentumObserver::set_payload(int link, const Payload<double>& payload,
+                                     double transition) noexcept {
+  const Status s = payload_ramp_.start(link, payload, transition);
+  return s == Status::ok ? payload_ramp_.advance(0.0, balance_.robot().dynamics().tree()) : s;
 }
 
 Status MomentumObserver::update(const JointSample& sample, double dt) noexcept {
   Status status = balance_.advance(sample, dt);
+  if (status == Status::ok) status = payload_ramp_.advance(dt, balance_.robot().dynamics().tree());
   if (status == Status::ok && balance_.complete()) {
     filter(dt);
     decide(dt);

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <diagnostic_updater/diagnostic_updater.hpp>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <realtime_tools/realtime_publisher.hpp>
 #include <realtime_tools/realtime_thread_safe_box.hpp>
@@ -18,6 +19,7 @@
 #include "dynamics_core/control/momentum_observer.hpp"
 #include "realtime_dynamics/external_torque_observer_parameters.hpp"
 #include "realtime_dynamics/msg/external_effort.hpp"
+#include "realtime_dynamics/srv/set_payload.hpp"
 
 namespace realtime_dynamics {
 
@@ -26,6 +28,7 @@ class ExternalTorqueObserver : public controller_interface::ChainableControllerI
   using CallbackReturn = controller_interface::CallbackReturn;
   using Params = external_torque_observer::Params;
   using Message = msg::ExternalEffort;
+  using SetPayload = srv::SetPayload;
 
   CallbackReturn on_init() override;
   CallbackReturn on_configure(const rclcpp_lifecycle::State& previous) override;
@@ -49,6 +52,17 @@ class ExternalTorqueObserver : public controller_interface::ChainableControllerI
       override;
 
  private:
+  /// What other threads want of the control loop, which only tries the lock.
+  struct Loads {
+    struct Load {
+      dynamics_core::Payload<double> payload{};
+      double transition_time = 0.0;
+      bool fresh = false;
+    };
+    std::vector<Load> by_link;
+    bool fresh = false;
+  };
+
   /// What the control loop tells the diagnostics.
   struct Report {
     bool active = false;
@@ -62,10 +76,12 @@ class ExternalTorqueObserver : public controller_interface::ChainableControllerI
   // off the real-time path
   void build_observer();
   void create_publisher();
+  void on_set_payload(const SetPayload::Request& request, SetPayload::Response& response);
   [[nodiscard]] bool find_state_interfaces();
   void diagnose(diagnostic_updater::DiagnosticStatusWrapper& status);
 
   // the steps of a cycle
+  void take_loads();
   void read_states();
   void write_states();
   void publish(const rclcpp::Time& time, double period);
@@ -73,7 +89,11 @@ class ExternalTorqueObserver : public controller_interface::ChainableControllerI
 
   std::shared_ptr<external_torque_observer::ParamListener> param_listener_;
   Params params_;
+  std::mutex model_mutex_;  ///< between configuration and the service, which has another thread
+  std::optional<dynamics_core::Model> model_;
   std::optional<dynamics_core::control::MomentumObserver> observer_;
+  realtime_tools::RealtimeThreadSafeBox<Loads> loads_;
+  rclcpp::Service<SetPayload>::SharedPtr payload_service_;
   std::vector<std::string> link_names_;
 
   // by joint; indices into state_interfaces_, −1: not there

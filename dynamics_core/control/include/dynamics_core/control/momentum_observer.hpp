@@ -32,6 +32,7 @@
 #include <vector>
 
 #include "dynamics_core/control/momentum_balance.hpp"
+#include "dynamics_core/payload_ramp.hpp"
 #include "dynamics_core/spatial.hpp"
 
 namespace dynamics_core::control {
@@ -102,8 +103,10 @@ class MomentumObserver {
 
   /// Gravity in the root link's frame, m/s². For a base that accelerates: less that acceleration.
   [[nodiscard]] Status set_gravity(const Eigen::Vector3d& gravity) noexcept;
-  /// What a link (index into Model::links) carries that is no contact.
-  [[nodiscard]] Status set_payload(int link, const Payload<double>& payload) noexcept;
+  /// What a link (index into Model::links) carries that is no contact; it changes within
+  /// `transition` seconds of updates, zero: at once.
+  [[nodiscard]] Status set_payload(int link, const Payload<double>& payload,
+                                   double transition = 0.0) noexcept;
 
   /// r of (1): the effort of the environment on each joint, N·m or N. Finite always.
   [[nodiscard]] const VectorX<double>& external_effort() const noexcept { return residual_; }
@@ -123,6 +126,7 @@ class MomentumObserver {
   [[nodiscard]] Status find_wrench() noexcept;
 
   MomentumBalance balance_;
+  PayloadRamp payload_ramp_;
   ObserverConfig config_;
   VectorX<double> residual_, threshold_;
   VectorX<double> above_;   ///< by joint: s for which it has been above its threshold
