@@ -194,7 +194,7 @@ class Storm {
       default: break;
     }
     double step = dt;
-    measurement.touched = dice.roll(5000) == 0;
+    measurement.touched = contacts.roll(2000) == 0;
     if (weather <= 2) measurement.position = weather == 0 ? bad : weather == 1 ? half_bad : others;
     if (weather == 3) measurement.velocity = half_bad;
     if (weather == 4) reference.velocity = huge;
@@ -208,7 +208,7 @@ class Storm {
     for (Eigen::Index j = 0; j < 7; ++j) q[j] += 1e-4 * (static_cast<double>(dice.roll(11)) - 5.0);
   }
 
-  Dice dice;
+  Dice dice, contacts;
   int storm = 0;
   int silence = 0;
   VectorXd q, v, bad, huge, half_bad, others, others_bad;
