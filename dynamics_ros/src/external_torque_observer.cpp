@@ -22,7 +22,6 @@ using controller_interface::return_type;
 using dynamics_core::Model;
 using dynamics_core::Status;
 using dynamics_core::VectorX;
-using dynamics_core::control::MomentumObserver;
 using dynamics_core::control::ObserverConfig;
 using dynamics_core::control::View;
 using hardware_interface::HW_IF_EFFORT;

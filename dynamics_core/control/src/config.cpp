@@ -235,6 +235,7 @@ Config resolve(const Model& model, Config config) {
 
 std::vector<bool> without_end_stops(const Model& model, const std::vector<std::string>& joints) {
   std::vector<bool> out;
+  out.reserve(joints.size());
   for (const std::string& name : joints)
     out.push_back(model.joints[static_cast<std::size_t>(model.find_joint(name))].type ==
                   JointType::continuous);
