@@ -58,6 +58,18 @@ ros_library(realtime_dynamics_feedforward_controller
 pluginlib_export_plugin_description_file(
   controller_interface dynamics_ros/feedforward_controller.xml)
 
+generate_parameter_library(external_torque_observer_parameters
+  dynamics_ros/src/external_torque_observer_parameters.yaml)
+without_warnings(external_torque_observer_parameters)
+ros_library(realtime_dynamics_external_torque_observer
+  SOURCES external_torque_observer.cpp
+  LINK realtime_dynamics::control external_torque_observer_parameters
+    controller_interface::controller_interface diagnostic_updater::diagnostic_updater
+    hardware_interface::hardware_interface pluginlib::pluginlib rclcpp::rclcpp
+    rclcpp_lifecycle::rclcpp_lifecycle realtime_tools::realtime_tools)
+pluginlib_export_plugin_description_file(
+  controller_interface dynamics_ros/external_torque_observer.xml)
+
 ros_library(realtime_dynamics_simulated_system
   SOURCES simulated_system.cpp
   LINK realtime_dynamics::simulation hardware_interface::hardware_interface pluginlib::pluginlib
@@ -80,7 +92,8 @@ rclcpp_components_register_node(realtime_dynamics_server
 # What a tool that reads the sources needs before it can.
 add_custom_target(generated_code)
 add_dependencies(generated_code
-  ${PROJECT_NAME}__cpp feedforward_controller_parameters dynamics_server_parameters)
+  ${PROJECT_NAME}__cpp feedforward_controller_parameters dynamics_server_parameters
+  external_torque_observer_parameters)
 
 # A plugin for those who use unisa-acg's interface already.
 find_package(inverse_dynamics_solver QUIET)

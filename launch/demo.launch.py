@@ -88,6 +88,7 @@ def demo(context):
         write(controllers, yaml.safe_dump(parameters, sort_keys=False))
 
     names = ['joint_state_broadcaster', 'feedforward_controller']
+    names[1:1] = observers_of(controllers)
     if demo_setup.moves(mode):
         names.append('joint_trajectory_controller')
     spawner = Node(
@@ -159,6 +160,14 @@ def description(robot):
         return xacro.process_file(path).toxml()
     with open(path, encoding='utf-8') as file:
         return file.read()
+
+
+def observers_of(path):
+    """Return the names of the ExternalTorqueObservers in a parameter file."""
+    with open(path, encoding='utf-8') as file:
+        manager = yaml.safe_load(file)['controller_manager']['ros__parameters']
+    return [name for name, value in manager.items() if isinstance(value, dict)
+            and value.get('type') == 'realtime_dynamics/ExternalTorqueObserver']
 
 
 def mode_of(controllers):

@@ -27,6 +27,9 @@ using dynamics_core::control::Command;
 using dynamics_core::control::ControllerState;
 using dynamics_core::control::Event;
 using dynamics_core::control::Gains;
+using dynamics_core::control::LoadEstimate;
+using dynamics_core::control::LoadEstimator;
+using dynamics_core::control::LoadEstimatorConfig;
 using dynamics_core::control::Measurement;
 using dynamics_core::control::Mode;
 using dynamics_core::control::View;
@@ -116,6 +119,13 @@ void FeedforwardController::build_controller() {
     RCLCPP_WARN(get_node()->get_logger(), "%s", warning.c_str());
   controller_.emplace(*model_, control_config(params, *model_));
 
+  const dynamics_core::Payload<double> none{0.0, Eigen::Vector3d::Zero(),
+                                            dynamics_core::Symmetric3<double>::zero()};
+  carried_.assign(model_->links.size(), none);
+  {
+    const std::lock_guard<std::mutex> scales_lock(scales_mutex_);
+    scales_.reset();
+  }
   Changes changes;
   changes.loads.resize(model_->links.size());
   if (!params.payload.link.empty()) {
@@ -123,12 +133,13 @@ void FeedforwardController::build_controller() {
     const int link = checked_payload(*model_, params.payload.link, load);
     changes.loads[static_cast<std::size_t>(link)] = {load, 0.0, true};
     changes.fresh_load = true;
+    carried_[static_cast<std::size_t>(link)] = load;
   }
   changes_.set(changes);
   take_parameters(params);
 
   const Eigen::Index n = controller_->size();
-  for (VectorX<double>* values : {&position_, &velocity_, &reference_position_,
+  for (VectorX<double>* values : {&position_, &velocity_, &effort_, &reference_position_,
                                   &reference_velocity_, &reference_acceleration_})
     values->setConstant(n, nan);
   others_.setConstant(static_cast<Eigen::Index>(controller_->other_joints().size()), nan);
@@ -151,6 +162,12 @@ void FeedforwardController::create_interfaces() {
       "~/set_payload",
       [this](const SetPayload::Request::SharedPtr request,
              SetPayload::Response::SharedPtr response) { on_set_payload(*request, *response); });
+
+  weigh_service_ = get_node()->create_service<WeighLoad>(
+      "~/weigh_load",
+      [this](const WeighLoad::Request::SharedPtr request, WeighLoad::Response::SharedPtr response) {
+        on_weigh_load(*request, *response);
+      });
 
   state_message_ = StateMsg();
   state_message_.joint_names = controller_->joints();
@@ -198,7 +215,7 @@ FeedforwardController::CallbackReturn FeedforwardController::on_activate(
     compute_times_.clear();
     failed_writes_ = 0;
   }
-  const Measurement measurement{position_, given(velocity_, has_velocities_), others_};
+  const Measurement measurement{position_, given(velocity_, has_velocities_), others_, false};
   const ControllerState state =
       restart ? controller_->resume(measurement) : controller_->activate(measurement);
   report_.set([this](Report& report) { fill(report); });
@@ -228,7 +245,7 @@ FeedforwardController::CallbackReturn FeedforwardController::on_deactivate(
                  "Stopped by a fault: %s. Activate the controller again once its cause is gone.",
                  to_string(controller_->fault_cause()));
   read_states();
-  const Measurement measurement{position_, given(velocity_, has_velocities_), others_};
+  const Measurement measurement{position_, given(velocity_, has_velocities_), others_, false};
   (void)controller_->update(measurement, {}, 0.0);  // not active: effort 0
   write_commands();
   write_references(false);
@@ -241,6 +258,11 @@ FeedforwardController::CallbackReturn FeedforwardController::on_cleanup(
   const std::lock_guard<std::mutex> lock(model_mutex_);
   report_.set(Report());
   state_publisher_.reset();
+  {
+    const std::lock_guard<std::mutex> scales_lock(scales_mutex_);
+    scales_.reset();
+  }
+  weigh_service_.reset();
   payload_service_.reset();
   reference_subscription_.reset();
   controller_.reset();
@@ -268,7 +290,8 @@ InterfaceConfiguration FeedforwardController::command_interface_configuration() 
   return out;
 }
 
-/// Velocities, and positions of joints that are not commanded, are used where they are there.
+/// Velocities, efforts, and positions of joints that are not commanded, are used where they are
+/// there.
 InterfaceConfiguration FeedforwardController::state_interface_configuration() const {
   InterfaceConfiguration out{interface_configuration_type::INDIVIDUAL_BEST_EFFORT, {}};
   for (const char* type : {HW_IF_POSITION, HW_IF_VELOCITY})
@@ -276,6 +299,8 @@ InterfaceConfiguration FeedforwardController::state_interface_configuration() co
   if (controller_)
     for (const std::string& joint : controller_->other_joints())
       out.names.push_back(joint + "/" + HW_IF_POSITION);
+  for (const std::string& joint : params_.joints) out.names.push_back(joint + "/" + HW_IF_EFFORT);
+  if (!params_.contact.observer.empty()) out.names.push_back(params_.contact.observer + "/contact");
   return out;
 }
 
@@ -289,7 +314,11 @@ bool FeedforwardController::find_state_interfaces() {
   };
   position_states_ = indices(controller_->joints(), HW_IF_POSITION);
   velocity_states_ = indices(controller_->joints(), HW_IF_VELOCITY);
+  effort_states_ = indices(controller_->joints(), HW_IF_EFFORT);
   other_states_ = indices(controller_->other_joints(), HW_IF_POSITION);
+  has_efforts_ = all_found(effort_states_);
+  const std::string& observer = params_.contact.observer;
+  contact_state_ = observer.empty() ? -1 : find(state_interfaces_, observer + "/contact");
   has_velocities_ = all_found(velocity_states_);
   for (std::size_t j = 0; j < position_states_.size(); ++j)
     if (position_states_[j] < 0)
@@ -297,7 +326,13 @@ bool FeedforwardController::find_state_interfaces() {
                    "State interface '%s/%s' is not there: add it to the joint in the URDF's "
                    "ros2_control tag",
                    controller_->joints()[j].c_str(), HW_IF_POSITION);
-  return all_found(position_states_);
+  const bool hears = contact_state_ >= 0 || observer.empty();
+  if (!hears)
+    RCLCPP_ERROR(get_node()->get_logger(),
+                 "State interface '%s/contact' is not there: activate the ExternalTorqueObserver "
+                 "'%s' first, or together with this controller",
+                 observer.c_str(), observer.c_str());
+  return all_found(position_states_) && hears;
 }
 
 std::vector<CommandInterface::SharedPtr>
@@ -408,21 +443,100 @@ void FeedforwardController::on_set_payload(const SetPayload::Request& request,
   const std::lock_guard<std::mutex> lock(model_mutex_);
   try {
     if (!model_) throw std::runtime_error("the controller is not configured");
-    const auto load = payload_of(request);
-    const int link = checked_payload(*model_, request.link, load);
-    if (!std::isfinite(request.transition_time) || request.transition_time < 0.0)
-      throw dynamics_core::ConfigError("transition_time",
-                                       text::to_short_text(request.transition_time),
-                                       "give a finite time in s, not below zero");
-    changes_.set([&](Changes& changes) {
-      changes.loads[static_cast<std::size_t>(link)] = {load, request.transition_time, true};
-      changes.fresh_load = true;
-    });
+    carry(request.link, payload_of(request), request.transition_time);
     response.success = true;
   } catch (const std::exception& error) {
     response.success = false;
     response.message = error.what();
   }
+}
+
+void FeedforwardController::carry(const std::string& link,
+                                  const dynamics_core::Payload<double>& load,
+                                  double transition_time) {
+  const auto index = static_cast<std::size_t>(checked_payload(*model_, link, load));
+  if (!std::isfinite(transition_time) || transition_time < 0.0)
+    throw dynamics_core::ConfigError("transition_time", text::to_short_text(transition_time),
+                                     "give a finite time in s, not below zero");
+  changes_.set([&](Changes& changes) {
+    changes.loads[index] = {load, transition_time, true};
+    changes.fresh_load = true;
+  });
+  carried_[index] = load;
+}
+
+void FeedforwardController::on_weigh_load(const WeighLoad::Request& request,
+                                          WeighLoad::Response& response) {
+  const std::lock_guard<std::mutex> lock(model_mutex_);
+  try {
+    if (!model_) throw std::runtime_error("the controller is not configured");
+    if (request.start)
+      start_weighing(request.link);
+    else
+      stop_weighing(request, response);
+    response.success = true;
+  } catch (const std::exception& error) {
+    response.success = false;
+    response.message = error.what();
+  }
+}
+
+/// What the other links carry is known; what this one does is weighed as a whole.
+void FeedforwardController::start_weighing(const std::string& link) {
+  if (!has_efforts_)
+    throw std::runtime_error(
+        "no load can be weighed: the hardware has no effort state interface for each joint, or the "
+        "controller has not been active yet; add them to the URDF's ros2_control tag");
+  const Params params = param_listener_->get_params();
+  const auto config = control_config(params, *model_);
+  LoadEstimatorConfig scales;
+  scales.joints = config.joints;
+  scales.effort = *dynamics_core::control::find_effort_kind(params.measured_effort);  // validated
+  scales.friction = config.friction;
+  scales.locked = config.locked;
+  scales.gravity = config.gravity;
+  scales.max_dt = config.max_dt;
+  scales.velocity_cutoff = config.velocity_cutoff;
+  scales.link = link;
+  auto fresh = std::make_unique<LoadEstimator>(*model_, scales);
+  for (std::size_t i = 0; i < carried_.size(); ++i)
+    if (static_cast<int>(i) != fresh->link())
+      (void)fresh->set_payload(static_cast<int>(i), carried_[i]);
+  const std::lock_guard<std::mutex> lock(scales_mutex_);
+  scales_ = std::move(fresh);
+}
+
+void FeedforwardController::stop_weighing(const WeighLoad::Request& request,
+                                          WeighLoad::Response& response) {
+  std::unique_ptr<LoadEstimator> used;
+  {
+    const std::lock_guard<std::mutex> lock(scales_mutex_);
+    used = std::move(scales_);
+  }
+  if (!used) throw std::runtime_error("nothing is being weighed; start first");
+  LoadEstimate found;
+  if (used->estimate(found) != dynamics_core::Status::ok)
+    throw std::runtime_error(
+        "no sample could be used; weigh while the controller is active and its states are finite");
+  response.weighed_link = model_->links[static_cast<std::size_t>(used->link())].name;
+  if (request.apply)
+    carry(response.weighed_link, dynamics_core::control::payload(found), request.transition_time);
+  response.mass = found.mass;
+  response.mass_deviation = found.mass_deviation;
+  response.center_of_mass.x = found.com.x();
+  response.center_of_mass.y = found.com.y();
+  response.center_of_mass.z = found.com.z();
+  response.center_of_mass_deviation.x = found.com_deviation.x();
+  response.center_of_mass_deviation.y = found.com_deviation.y();
+  response.center_of_mass_deviation.z = found.com_deviation.z();
+  response.ixx = found.inertia.xx;
+  response.ixy = found.inertia.xy;
+  response.ixz = found.inertia.xz;
+  response.iyy = found.inertia.yy;
+  response.iyz = found.inertia.yz;
+  response.izz = found.inertia.zz;
+  response.inertia_deviation = found.inertia_deviation;
+  response.time = found.time;
 }
 
 void FeedforwardController::diagnose(diagnostic_updater::DiagnosticStatusWrapper& status) {
@@ -436,6 +550,7 @@ void FeedforwardController::diagnose(diagnostic_updater::DiagnosticStatusWrapper
   if (limited_cycles > limited_cycles_reported_)
     status.mergeSummary(DiagnosticStatus::WARN, "efforts are limited");
   limited_cycles_reported_ = limited_cycles;
+  if (now.reacting) status.mergeSummary(DiagnosticStatus::WARN, "touched; activate again to go on");
   if (now.state == ControllerState::holding_command)
     status.summary(DiagnosticStatus::WARN, "no usable state: repeats the last command");
   if (now.state == ControllerState::fault)
@@ -483,8 +598,9 @@ return_type FeedforwardController::update_and_write_commands(const rclcpp::Time&
   read_states();
   const bool chained = is_in_chained_mode();
   if (chained) read_references();
+  weigh(period.seconds());
   const ControllerState state = controller_->update(
-      {position_, given(velocity_, has_velocities_), others_},
+      {position_, given(velocity_, has_velocities_), others_, touched_},
       {given(reference_position_, chained || topic_has_[0]),
        given(reference_velocity_, chained || topic_has_[1]),
        given(reference_acceleration_, chained || topic_has_[2]), chained || fresh_reference_},
@@ -526,7 +642,23 @@ void FeedforwardController::read_states() {
   };
   read(position_states_, position_);
   read(velocity_states_, velocity_);
+  read(effort_states_, effort_);
   read(other_states_, others_);
+  touched_ =
+      contact_state_ >= 0 &&
+      state_interfaces_[static_cast<std::size_t>(contact_state_)].get_optional<double>().value_or(
+          0.0) > 0.5;
+}
+
+/// A sample that comes while the other side holds the lock is passed over.
+void FeedforwardController::weigh(double period) {
+  since_weighed_ += period;
+  const std::unique_lock<std::mutex> lock(scales_mutex_, std::try_to_lock);
+  if (!lock.owns_lock()) return;
+  if (scales_ && has_efforts_)
+    (void)scales_->update({position_, given(velocity_, has_velocities_), effort_, others_},
+                          since_weighed_);
+  since_weighed_ = 0.0;
 }
 
 void FeedforwardController::read_references() {
@@ -592,6 +724,7 @@ void FeedforwardController::fill(Report& report) const {
   report.events = controller_->counts();
   report.limits = controller_->limits();
   report.failed_writes = failed_writes_;
+  report.reacting = controller_->reacting();
 }
 
 }  // namespace realtime_dynamics

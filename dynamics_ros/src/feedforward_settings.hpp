@@ -7,14 +7,11 @@
 #include <vector>
 
 #include "dynamics_core/control/config.hpp"
-#include "dynamics_core/dynamics.hpp"
 #include "dynamics_core/model.hpp"
 #include "realtime_dynamics/feedforward_controller_parameters.hpp"
+#include "robot_settings.hpp"
 
 namespace realtime_dynamics {
-
-[[nodiscard]] dynamics_core::ModelOptions model_options(
-    const feedforward_controller::Params& params);
 
 [[nodiscard]] dynamics_core::control::Config control_config(
     const feedforward_controller::Params& params, const dynamics_core::Model& model);
@@ -22,10 +19,5 @@ namespace realtime_dynamics {
 /// One for each of `joints`.
 [[nodiscard]] std::vector<dynamics_core::control::Gains> joint_gains(
     const feedforward_controller::Params& params);
-
-[[nodiscard]] Eigen::Vector3d gravity(const feedforward_controller::Params& params);
-
-/// Of the link `payload.link`.
-[[nodiscard]] dynamics_core::Payload<double> payload(const feedforward_controller::Params& params);
 
 }  // namespace realtime_dynamics

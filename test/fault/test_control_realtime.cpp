@@ -3,19 +3,18 @@
 /// every state and every fault.
 
 #include <gtest/gtest.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <limits>
-#include <optional>
 #include <type_traits>
 #include <utility>
 
 #include "dynamics_core/control/controller.hpp"
 #include "support/allocation_guard.hpp"
 #include "support/closed_loop.hpp"
+#include "support/dice.hpp"
+#include "support/system_calls.hpp"
 
 namespace {
 
@@ -23,6 +22,7 @@ using namespace dynamics_core;
 using namespace dynamics_core::control;
 using Eigen::VectorXd;
 using support::AllocationGuard;
+using support::Dice;
 
 constexpr double dt = 1e-3;
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
@@ -109,18 +109,6 @@ static_assert(std::is_trivially_copyable_v<View>);
 
 // --- Everything that can happen, at random -------------------------------------------------------
 
-/// A cheap generator, as the library's may not be real-time safe.
-class Dice {
- public:
-  unsigned roll(unsigned sides) noexcept {
-    state_ = state_ * 6364136223846793005ULL + 1442695040888963407ULL;
-    return static_cast<unsigned>(state_ >> 33) % sides;
-  }
-
- private:
-  std::uint64_t state_ = 12345;
-};
-
 /// Plays everything to a controller that may go wrong, and all that is allowed while it runs.
 class Storm {
  public:
@@ -206,6 +194,7 @@ class Storm {
       default: break;
     }
     double step = dt;
+    measurement.touched = contacts.roll(2000) == 0;
     if (weather <= 2) measurement.position = weather == 0 ? bad : weather == 1 ? half_bad : others;
     if (weather == 3) measurement.velocity = half_bad;
     if (weather == 4) reference.velocity = huge;
@@ -219,7 +208,7 @@ class Storm {
     for (Eigen::Index j = 0; j < 7; ++j) q[j] += 1e-4 * (static_cast<double>(dice.roll(11)) - 5.0);
   }
 
-  Dice dice;
+  Dice dice, contacts;
   int storm = 0;
   int silence = 0;
   VectorXd q, v, bad, huge, half_bad, others, others_bad;
@@ -235,6 +224,8 @@ Config storm_config(Mode mode, Compensation compensation, Missing missing) {
   config.effort_limits = {0.4};
   config.effort_rate_limits = {200.0};
   config.missing_velocity = config.missing_acceleration = missing;
+  config.reaction =
+      mode == Mode::feedforward || mode == Mode::passivity ? Reaction::hold : Reaction::give_way;
   config.reference_timeout = 0.005;
   config.soft_start = 0.02;
   config.max_held_cycles = 3;
@@ -293,30 +284,13 @@ TEST_P(RealTime, TheStormReachesEveryStateAndEvent) {
   EXPECT_GT(storm.rate_limited, 100);
 }
 
-/// Runs `action` in a child process in which every system call but exit (and read and write) kills.
-/// Returns the child's wait status, or nothing where the machine does not allow such a process.
-template <class Action>
-std::optional<int> run_without_system_calls(Action action) {
-  constexpr int refused = 77;
-  const pid_t child = fork();
-  if (child == 0) {
-    if (prctl(PR_SET_SECCOMP, 1 /* SECCOMP_MODE_STRICT */) != 0) _exit(refused);
-    action();
-    syscall(SYS_exit, 0);  // exit_group, which _exit() would call, is not allowed
-  }
-  int status = 0;
-  if (child < 0 || waitpid(child, &status, 0) != child) return std::nullopt;
-  if (WIFEXITED(status) && WEXITSTATUS(status) == refused) return std::nullopt;
-  return status;
-}
-
 TEST_P(RealTime, MakesNoSystemCallWhateverHappens) {
   if (!support::allocations_are_counted) GTEST_SKIP() << "a sanitizer makes calls of its own";
-  const auto canary = run_without_system_calls([] { (void)getppid(); });
+  const auto canary = support::run_without_system_calls([] { (void)getppid(); });
   if (!canary) GTEST_SKIP() << "seccomp is not available";
   ASSERT_TRUE(WIFSIGNALED(*canary)) << "a system call went unnoticed";
   Storm storm(config());
-  const auto status = run_without_system_calls([&] { storm.run(cycles); });
+  const auto status = support::run_without_system_calls([&] { storm.run(cycles); });
   ASSERT_TRUE(status);
   EXPECT_TRUE(WIFEXITED(*status) && WEXITSTATUS(*status) == 0)
       << "ended by signal " << WTERMSIG(*status);

@@ -107,11 +107,14 @@ class DemoTestCase(unittest.TestCase):
             self.assertLess(time.monotonic(), end, f'{names} not {state}: {states}')
             self.client.pause(0.1)
 
-    def switch(self, activate=(), deactivate=()):
-        answer = self.call(
+    def try_to_switch(self, activate=(), deactivate=()):
+        return self.call(
             SwitchController, '/controller_manager/switch_controller',
             activate_controllers=list(activate), deactivate_controllers=list(deactivate),
             strictness=SwitchController.Request.STRICT, activate_asap=True)
+
+    def switch(self, activate=(), deactivate=()):
+        answer = self.try_to_switch(activate, deactivate)
         self.assertTrue(answer.ok, answer.message)
 
     def hardware_state(self):

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The robot picks something up while it moves, with and without the controller being told."""
 
+from realtime_dynamics.srv import WeighLoad
+
 from demo_support import demo, DemoTestCase
 
 MASS = 1.0        # kg
@@ -40,3 +42,26 @@ class TestPayload(DemoTestCase):
         late = self.follow()
         self.assertLess(late['final'], 1e-3, late)
         self.assertLess(late['rms'], 0.1 * untold['rms'])
+
+    def weigh(self, **fields):
+        return self.call(WeighLoad, 'feedforward_controller/weigh_load', **fields)
+
+    def test_load_that_is_weighed(self):
+        self.assertFalse(self.weigh(start=False).success)  # nothing is being weighed
+        self.assertFalse(self.weigh(start=True, link='nose').success)
+        everyone = [self.SIMULATION, 'feedforward_controller']
+        self.set_payload(everyone, 0.0)
+        self.client.settle(1.0)
+        self.set_payload([self.SIMULATION], MASS)
+        self.client.settle(1.0)
+        answer = self.weigh(start=True, link='panda_link8')
+        self.assertTrue(answer.success, answer.message)
+        untold = self.follow()
+        answer = self.weigh(start=False, apply=True, transition_time=TRANSITION)
+        self.assertTrue(answer.success, answer.message)
+        print(f'{answer.mass} ± {answer.mass_deviation} kg at {answer.center_of_mass.z} m')
+        self.assertEqual(answer.weighed_link, 'panda_link8')
+        self.assertLess(abs(answer.mass - MASS), 0.1)
+        self.client.settle(2.0)
+        told = self.follow()
+        self.assertLess(told['rms'], 0.3 * untold['rms'])

@@ -79,11 +79,11 @@ TEST(Configure, ClaimsEffortsAndOffersReferences) {
   ASSERT_TRUE(rig.configure());
   EXPECT_THAT(rig.controller.command_interface_configuration().names,
               ElementsAre("panda_joint3/effort", "panda_joint1/effort"));
-  EXPECT_THAT(
-      rig.controller.state_interface_configuration().names,
-      ElementsAre("panda_joint3/position", "panda_joint1/position", "panda_joint3/velocity",
-                  "panda_joint1/velocity", "panda_joint2/position", "panda_joint4/position",
-                  "panda_joint5/position", "panda_joint6/position", "panda_joint7/position"));
+  EXPECT_THAT(rig.controller.state_interface_configuration().names,
+              ElementsAre("panda_joint3/position", "panda_joint1/position", "panda_joint3/velocity",
+                          "panda_joint1/velocity", "panda_joint2/position", "panda_joint4/position",
+                          "panda_joint5/position", "panda_joint6/position", "panda_joint7/position",
+                          "panda_joint3/effort", "panda_joint1/effort"));
   std::vector<std::string> names;
   for (const auto& reference : rig.references) names.push_back(reference->get_name());
   EXPECT_THAT(names, ElementsAre("feedforward_controller/panda_joint3/position",

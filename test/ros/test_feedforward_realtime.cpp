@@ -120,6 +120,8 @@ class Traffic {
             "/feedforward_controller/reference", rclcpp::SystemDefaultsQoS())),
         payload_(node_->create_client<realtime_dynamics::srv::SetPayload>(
             "/feedforward_controller/set_payload")),
+        weigh_(node_->create_client<realtime_dynamics::srv::WeighLoad>(
+            "/feedforward_controller/weigh_load")),
         state_(node_->create_subscription<control_msgs::msg::JointTrajectoryControllerState>(
             "/feedforward_controller/controller_state", rclcpp::SystemDefaultsQoS(),
             [this](const control_msgs::msg::JointTrajectoryControllerState&) { ++states; })) {
@@ -137,6 +139,7 @@ class Traffic {
 
   std::atomic<long> states{0};    ///< messages received
   std::atomic<long> requests{0};  ///< loads and parameters sent
+  std::atomic<long> weighed{0};   ///< loads
 
  private:
   void work(Rig& rig) {
@@ -155,6 +158,15 @@ class Traffic {
       request->transition_time = 0.01 * unit(random);
       if (payload_->service_is_ready()) payload_->async_send_request(request);
 
+      auto weigh = std::make_shared<realtime_dynamics::srv::WeighLoad::Request>();
+      weigh->start = requests % 10 == 0;
+      weigh->apply = true;
+      if (requests % 5 == 0 && weigh_->service_is_ready())
+        weigh_->async_send_request(
+            weigh, [this](rclcpp::Client<realtime_dynamics::srv::WeighLoad>::SharedFuture answer) {
+              if (answer.get()->time > 0.0) ++weighed;
+            });
+
       (void)rig.controller.get_node()->set_parameter(
           {"gains.panda_joint2.p", 40.0 + 20.0 * unit(random)});
       ++requests;
@@ -165,6 +177,7 @@ class Traffic {
   rclcpp::Node::SharedPtr node_;
   rclcpp::Publisher<trajectory_msgs::msg::JointTrajectoryPoint>::SharedPtr reference_;
   rclcpp::Client<realtime_dynamics::srv::SetPayload>::SharedPtr payload_;
+  rclcpp::Client<realtime_dynamics::srv::WeighLoad>::SharedPtr weigh_;
   rclcpp::Subscription<control_msgs::msg::JointTrajectoryControllerState>::SharedPtr state_;
   rclcpp::executors::SingleThreadedExecutor executor_;
   std::atomic<bool> stop_{false};
@@ -186,6 +199,9 @@ class Disturbance {
     if (what > 0.06 && what < 0.08) q[2] = nan;
     if (what > 0.08 && what < 0.10) v[2] = std::numeric_limits<double>::infinity();
     rig.set_state(q, v);
+    for (const std::string& joint : support::panda_joints())
+      rig.set_state_interface(joint + "/effort", unit_(random_));
+    rig.set_state_interface("observer/contact", what > 0.999 ? 1.0 : 0.0);
     if (what > 0.10 && what < 0.12) return 0.0;
     if (what > 0.12 && what < 0.14) return 5.0;
     return 1e-3;
@@ -213,6 +229,8 @@ TEST_P(Cycles, TakeNoMemoryWaitForNoLockAndThrowNothing) {
   auto parameters = Rig::panda(mode);
   parameters.emplace_back("state_publish_rate", 1000.0);
   parameters.emplace_back("max_held_cycles", 1);
+  parameters.emplace_back("contact.observer", "observer");
+  parameters.emplace_back("contact.reaction", chained ? "float" : "none");
   Rig rig(parameters);
   ASSERT_TRUE(rig.start(panda_ready(), chained));
   Traffic traffic(rig);
@@ -242,6 +260,7 @@ TEST_P(Cycles, TakeNoMemoryWaitForNoLockAndThrowNothing) {
   EXPECT_GT(faults, 10);
   EXPECT_GT(traffic.states, 10);
   EXPECT_GT(traffic.requests, 10);
+  EXPECT_GT(traffic.weighed, 0);
 }
 
 }  // namespace

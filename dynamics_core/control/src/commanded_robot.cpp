@@ -23,6 +23,7 @@ CommandedRobot::CommandedRobot(const Model& model, const Config& config)
     if (joint.nv != 1 || std::find(mine.begin(), mine.end(), joint.name) != mine.end()) continue;
     others_.push_back(joint.name);
     other_index_.push_back(joint.q);
+    other_dof_.push_back(joint.v);
     const auto at = config.locked.find(joint.name);
     if (at != config.locked.end()) model_q_[joint.q] = at->second;
   }
@@ -33,6 +34,13 @@ void CommandedRobot::set_others(const View& positions) noexcept {
   for (std::size_t j = 0; j < other_index_.size(); ++j) {
     const double x = positions[static_cast<Eigen::Index>(j)];
     if (std::isfinite(x)) model_q_[other_index_[j]] = x;
+  }
+}
+
+void CommandedRobot::set_other_motion(const VectorX<double>& v, const VectorX<double>& a) noexcept {
+  for (std::size_t j = 0; j < other_dof_.size(); ++j) {
+    model_v_[other_dof_[j]] = v[static_cast<Eigen::Index>(j)];
+    model_a_[other_dof_[j]] = a[static_cast<Eigen::Index>(j)];
   }
 }
 

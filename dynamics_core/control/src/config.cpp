@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 
+#include "checks.hpp"
 #include "dynamics_core/text.hpp"
 
 namespace dynamics_core::control {
@@ -18,6 +19,8 @@ constexpr std::array<Mode, 5> all_modes = {Mode::gravity_compensation, Mode::fee
                                            Mode::pass_through};
 constexpr std::array<Compensation, 3> all_compensations = {
     Compensation::none, Compensation::gravity, Compensation::full};
+constexpr std::array<Reaction, 3> all_reactions = {Reaction::none, Reaction::hold,
+                                                   Reaction::give_way};
 constexpr std::array<Missing, 2> all_missing = {Missing::zero, Missing::differentiate};
 
 template <class Values>
@@ -74,20 +77,6 @@ void resolve_joints(const Model& model, Config& config) {
   }
 }
 
-/// One element for each joint.
-template <class T>
-void expand(const char* parameter, std::vector<T>& list, std::size_t size) {
-  if (list.size() == 1) list.resize(size, list.front());
-  if (list.size() != size)
-    throw ConfigError(
-        parameter, "list of " + std::to_string(list.size()),
-        "give one element, or one for each of the " + std::to_string(size) + " joints");
-}
-
-void require(bool holds, const std::string& parameter, double value, const char* remedy) {
-  if (!holds) throw ConfigError(parameter, to_short_text(value), remedy);
-}
-
 void check_friction(const std::string& joint, const JointFriction<double>& friction) {
   const std::string prefix = "friction." + joint + ".";
   const auto check = [&](const char* name, double x) {
@@ -138,17 +127,17 @@ void resolve_lists(const Model& model, Config& config) {
 }
 
 void check_times(const Config& config) {
-  const auto from_zero = [](const char* name, double x) {
-    require(std::isfinite(x) && x >= 0.0, name, x, "give a finite time, not below zero");
+  const auto time = [](const char* name, double x) {
+    require(from_zero(x), name, x, "give a finite time, not below zero");
   };
-  const auto above_zero = [](const char* name, double x, const char* remedy) {
-    require(std::isfinite(x) && x > 0.0, name, x, remedy);
+  const auto positive = [](const char* name, double x, const char* remedy) {
+    require(above_zero(x), name, x, remedy);
   };
-  from_zero("soft_start", config.soft_start);
-  from_zero("reference_timeout", config.reference_timeout);
-  above_zero("max_dt", config.max_dt, "give a time above the control period");
-  above_zero("velocity_cutoff", config.velocity_cutoff, "give a frequency above zero");
-  above_zero("reference_cutoff", config.reference_cutoff, "give a frequency above zero");
+  time("soft_start", config.soft_start);
+  time("reference_timeout", config.reference_timeout);
+  positive("max_dt", config.max_dt, "give a time above the control period");
+  positive("velocity_cutoff", config.velocity_cutoff, "give a frequency above zero");
+  positive("reference_cutoff", config.reference_cutoff, "give a frequency above zero");
   if (config.max_held_cycles < 0)
     throw ConfigError("max_held_cycles", std::to_string(config.max_held_cycles),
                       "give zero (fault at once) or more");
@@ -184,12 +173,24 @@ const char* to_string(Missing missing) noexcept {
   return "unknown substitute";
 }
 
+const char* to_string(Reaction reaction) noexcept {
+  switch (reaction) {
+    case Reaction::none: return "none";
+    case Reaction::hold: return "hold";
+    case Reaction::give_way: return "float";
+  }
+  return "unknown reaction";
+}
+
 std::optional<Mode> find_mode(std::string_view name) noexcept { return find(all_modes, name); }
 std::optional<Compensation> find_compensation(std::string_view name) noexcept {
   return find(all_compensations, name);
 }
 std::optional<Missing> find_missing(std::string_view name) noexcept {
   return find(all_missing, name);
+}
+std::optional<Reaction> find_reaction(std::string_view name) noexcept {
+  return find(all_reactions, name);
 }
 
 bool usable(const Gains& gains, Mode mode) noexcept {
@@ -218,6 +219,10 @@ Config resolve(const Model& model, Config config) {
   resolve_joints(model, config);
   resolve_lists(model, config);
   check_times(config);
+  if (config.mode == Mode::gravity_compensation && config.reaction == Reaction::hold)
+    throw ConfigError(
+        "reaction", to_string(config.reaction),
+        "mode gravity_compensation holds nothing; give none or float, or another mode");
   if (!config.gravity) config.gravity = model.gravity;
   if (!config.gravity->allFinite()) {
     const Eigen::Vector3d& g = *config.gravity;
@@ -226,6 +231,15 @@ Config resolve(const Model& model, Config config) {
                       "give three finite numbers in m/s²");
   }
   return config;
+}
+
+std::vector<bool> without_end_stops(const Model& model, const std::vector<std::string>& joints) {
+  std::vector<bool> out;
+  out.reserve(joints.size());
+  for (const std::string& name : joints)
+    out.push_back(model.joints[static_cast<std::size_t>(model.find_joint(name))].type ==
+                  JointType::continuous);
+  return out;
 }
 
 }  // namespace dynamics_core::control

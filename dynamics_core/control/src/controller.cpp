@@ -8,14 +8,6 @@ namespace dynamics_core::control {
 
 namespace {
 
-[[nodiscard]] std::vector<bool> without_end_stops(const Model& model, const Config& config) {
-  std::vector<bool> out;
-  for (const std::string& name : config.joints)
-    out.push_back(model.joints[static_cast<std::size_t>(model.find_joint(name))].type ==
-                  JointType::continuous);
-  return out;
-}
-
 [[nodiscard]] VectorX<double> zeros(Eigen::Index size) { return VectorX<double>::Zero(size); }
 
 }  // namespace
@@ -27,7 +19,7 @@ Controller::Controller(const Model& model, const Config& config)
       feedforward_{{config_.compensation}},
       computed_torque_(n_),
       passivity_(n_),
-      wraps_(without_end_stops(model, config_)),
+      wraps_(without_end_stops(model, config_.joints)),
       limits_(config_.joints.size()),
       reference_(config_, n_, wraps_),
       velocity_estimate_(n_, config_.velocity_cutoff, wraps_),
@@ -60,6 +52,7 @@ ControllerState Controller::activate(const Measurement& measurement) noexcept {
   start_ramp_.start(config_.soft_start);
   integral_.setZero();
   bad_cycles_ = 0;
+  reacting_ = false;
   command_.effort.setZero();
   command_.position = q_;
   command_.velocity.setZero();
@@ -84,6 +77,7 @@ ControllerState Controller::resume(const Measurement& measurement) noexcept {
   take(measurement);
   reference_.restart(reference_.position());
   bad_cycles_ = 0;
+  reacting_ = false;
   command_.effort = effort_left_off_;
   return state_ = next(state_, Trigger::activate);
 }
@@ -98,6 +92,7 @@ ControllerState Controller::deactivate() noexcept {
 
 void Controller::reset() noexcept {
   left_off_ = false;
+  reacting_ = false;
   state_ = next(state_, Trigger::reset);
   counts_.clear();
   std::fill(limits_.begin(), limits_.end(), LimitReport{});
@@ -108,18 +103,19 @@ ControllerState Controller::update(const Measurement& measurement, const Referen
   if (state_ == ControllerState::inactive || state_ == ControllerState::fault)
     return stop(measurement);
   const double step = checked_step(dt);
-  const bool referenced = config_.mode != Mode::gravity_compensation;
-  if (referenced) reference_.update(reference, step, counts_);
+  if (config_.mode != Mode::gravity_compensation && !reacting_)
+    reference_.update(reference, step, counts_);
   velocity_estimate_.advance(step);
   start_ramp_.advance(step);
   const Status loaded = payload_ramp_.advance(step, robot_.dynamics().tree());
 
   if (!usable(measurement)) return hold(Event::bad_measurement);
   take(measurement);
-  if (referenced)
-    reference_.follow(q_);
-  else
+  react(measurement.touched);
+  if (floats())
     reference_.restart(q_);
+  else
+    reference_.follow(q_);
   compare();
   if (loaded != Status::ok || run_law() != Status::ok || !effort_.allFinite())
     return hold(Event::bad_result);
@@ -129,7 +125,7 @@ ControllerState Controller::update(const Measurement& measurement, const Referen
   command_.position = reference_.position();
   command_.velocity = reference_.velocity();
   bad_cycles_ = 0;
-  const bool alive = !referenced || reference_.alive();
+  const bool alive = floats() || reference_.alive();
   return state_ = next(state_, alive ? Trigger::cycle : Trigger::cycle_without_reference);
 }
 
@@ -210,6 +206,14 @@ void Controller::take(const Measurement& measurement) noexcept {
   robot_.set_others(measurement.others);
 }
 
+/// A contact begins a reaction, which lasts.
+void Controller::react(bool touched) noexcept {
+  if (!touched || reacting_ || config_.reaction == Reaction::none) return;
+  counts_.add(Event::contact);
+  reacting_ = true;
+  reference_.restart(q_);
+}
+
 void Controller::compare() noexcept {
   for (Eigen::Index j = 0; j < n_; ++j)
     e_[j] = difference(reference_.position()[j], q_[j], wraps_[static_cast<std::size_t>(j)]);
@@ -220,8 +224,9 @@ Status Controller::run_law() noexcept {
   const LawInput x{
       q_,  v_,        reference_.position(), reference_.velocity(), reference_.acceleration(), e_,
       ed_, integral_, config_.gains};
+  if (floats()) return GravityCompensation::effort(robot_, x, effort_);
   switch (config_.mode) {
-    case Mode::gravity_compensation: return GravityCompensation::effort(robot_, x, effort_);
+    case Mode::gravity_compensation: break;  // floats, as above
     case Mode::feedforward: return feedforward_.effort(robot_, x, effort_);
     case Mode::computed_torque: return computed_torque_.effort(robot_, x, effort_);
     case Mode::passivity: return passivity_.effort(robot_, x, effort_);

@@ -5,6 +5,7 @@
 /// dynamics_ros/doc/feedforward_controller.md.
 
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <control_msgs/msg/joint_trajectory_controller_state.hpp>
 #include <controller_interface/chainable_controller_interface.hpp>
@@ -21,9 +22,11 @@
 
 #include "dynamics_core/control/controller.hpp"
 #include "dynamics_core/control/duration_histogram.hpp"
+#include "dynamics_core/control/load_estimator.hpp"
 #include "dynamics_core/model.hpp"
 #include "realtime_dynamics/feedforward_controller_parameters.hpp"
 #include "realtime_dynamics/srv/set_payload.hpp"
+#include "realtime_dynamics/srv/weigh_load.hpp"
 
 namespace realtime_dynamics {
 
@@ -32,6 +35,7 @@ class FeedforwardController : public controller_interface::ChainableControllerIn
   using CallbackReturn = controller_interface::CallbackReturn;
   using Params = feedforward_controller::Params;
   using SetPayload = srv::SetPayload;
+  using WeighLoad = srv::WeighLoad;
   using StateMsg = control_msgs::msg::JointTrajectoryControllerState;
   using ReferenceMsg = trajectory_msgs::msg::JointTrajectoryPoint;
 
@@ -87,6 +91,7 @@ class FeedforwardController : public controller_interface::ChainableControllerIn
     dynamics_core::control::EventCounts events;
     std::vector<dynamics_core::control::LimitReport> limits;  ///< by joint
     std::uint64_t failed_writes = 0;
+    bool reacting = false;
   };
 
   // off the real-time path
@@ -97,6 +102,12 @@ class FeedforwardController : public controller_interface::ChainableControllerIn
       const std::vector<rclcpp::Parameter>& parameters) const;
   void on_reference(const ReferenceMsg& message);
   void on_set_payload(const SetPayload::Request& request, SetPayload::Response& response);
+  void on_weigh_load(const WeighLoad::Request& request, WeighLoad::Response& response);
+  void start_weighing(const std::string& link);
+  void stop_weighing(const WeighLoad::Request& request, WeighLoad::Response& response);
+  /// Checks the load, and hands it to the control loop.
+  void carry(const std::string& link, const dynamics_core::Payload<double>& load,
+             double transition_time);
   void diagnose(diagnostic_updater::DiagnosticStatusWrapper& status);
   [[nodiscard]] std::string problem_of(const ReferenceMsg& message);
   [[nodiscard]] bool find_state_interfaces();
@@ -106,6 +117,7 @@ class FeedforwardController : public controller_interface::ChainableControllerIn
   void take_changes();
   void read_states();
   void read_references();
+  void weigh(double period);
   void write_commands();
   void write_references(bool holding);
   void publish_state(const rclcpp::Time& time, double period);
@@ -121,9 +133,12 @@ class FeedforwardController : public controller_interface::ChainableControllerIn
   realtime_tools::RealtimeThreadSafeBox<Changes> changes_;
 
   // by joint; indices into state_interfaces_, −1: not there
-  std::vector<int> position_states_, velocity_states_, other_states_;
+  std::vector<int> position_states_, velocity_states_, effort_states_, other_states_;
+  int contact_state_ = -1;  ///< index as well
   bool has_velocities_ = false;
-  dynamics_core::VectorX<double> position_, velocity_, others_;
+  std::atomic<bool> has_efforts_{false};
+  bool touched_ = false;
+  dynamics_core::VectorX<double> position_, velocity_, effort_, others_;
   dynamics_core::VectorX<double> reference_position_, reference_velocity_, reference_acceleration_;
   bool fresh_reference_ = false;     ///< of the topic, in this cycle
   std::array<bool, 3> topic_has_{};  ///< which parts the last message on the topic gave
@@ -132,6 +147,12 @@ class FeedforwardController : public controller_interface::ChainableControllerIn
   rclcpp::Subscription<ReferenceMsg>::SharedPtr reference_subscription_;
   realtime_tools::RealtimeThreadSafeBox<TopicReference> topic_reference_;
   rclcpp::Service<SetPayload>::SharedPtr payload_service_;
+
+  rclcpp::Service<WeighLoad>::SharedPtr weigh_service_;
+  std::vector<dynamics_core::Payload<double>> carried_;  ///< by link, under model_mutex_
+  std::mutex scales_mutex_;                              ///< the control loop only tries it
+  std::unique_ptr<dynamics_core::control::LoadEstimator> scales_;
+  double since_weighed_ = 0.0;  ///< s
 
   std::unique_ptr<realtime_tools::RealtimePublisher<StateMsg>> state_publisher_;
   StateMsg state_message_;

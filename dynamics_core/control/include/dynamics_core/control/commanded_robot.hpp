@@ -29,6 +29,15 @@ class CommandedRobot {
   [[nodiscard]] const std::vector<std::string>& other_joints() const noexcept { return others_; }
   /// Where they are, rad or m; what is not finite stays as it was.
   void set_others(const View& positions) noexcept;
+  /// How they move, for inverse_dynamics() and velocity_effort() from now on. Without it they stand
+  /// still.
+  void set_other_motion(const VectorX<double>& v, const VectorX<double>& a) noexcept;
+  /// The last configuration put together, nq.
+  [[nodiscard]] const VectorX<double>& model_position() const noexcept { return model_q_; }
+  [[nodiscard]] const VectorX<double>& model_velocity() const noexcept { return model_v_; }
+  [[nodiscard]] const VectorX<double>& model_acceleration() const noexcept { return model_a_; }
+  /// Of the joints commanded: their places in v.
+  [[nodiscard]] const std::vector<Eigen::Index>& dofs() const noexcept { return v_index_; }
 
   /// g(q)
   [[nodiscard]] Status gravity(const VectorX<double>& q, VectorX<double>& tau) noexcept;
@@ -51,8 +60,9 @@ class CommandedRobot {
   std::vector<Eigen::Index> q_index_, v_index_;  ///< of the joints commanded, in the model
   std::vector<std::string> others_;
   std::vector<Eigen::Index> other_index_;          ///< into the model's q
+  std::vector<Eigen::Index> other_dof_;            ///< into the model's v
   VectorX<double> model_q_;                        ///< nq
-  VectorX<double> model_v_, model_a_, model_tau_;  ///< nv; v and a are zero for other joints
+  VectorX<double> model_v_, model_a_, model_tau_;  ///< nv
 };
 
 }  // namespace dynamics_core::control

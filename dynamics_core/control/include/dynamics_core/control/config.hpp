@@ -40,12 +40,22 @@ enum class Missing {
   differentiate,  ///< the filtered derivative of the next lower one, where that is given
 };
 
+/// What follows when the robot is touched (Measurement::touched). It lasts until the controller is
+/// activated again: whoever sends references has to start from where the robot is by then.
+enum class Reaction {
+  none,
+  hold,      ///< at rest where the robot was when it was touched
+  give_way,  ///< g(q): floats and can be pushed away
+};
+
 [[nodiscard]] const char* to_string(Mode mode) noexcept;
 [[nodiscard]] const char* to_string(Compensation compensation) noexcept;
 [[nodiscard]] const char* to_string(Missing missing) noexcept;
+[[nodiscard]] const char* to_string(Reaction reaction) noexcept;
 [[nodiscard]] std::optional<Mode> find_mode(std::string_view name) noexcept;
 [[nodiscard]] std::optional<Compensation> find_compensation(std::string_view name) noexcept;
 [[nodiscard]] std::optional<Missing> find_missing(std::string_view name) noexcept;
+[[nodiscard]] std::optional<Reaction> find_reaction(std::string_view name) noexcept;
 
 /// Gains of one joint. Their units depend on the law; for a sliding joint read m for rad, N for
 /// N·m.
@@ -81,6 +91,8 @@ struct Config {
   std::optional<Eigen::Vector3d> gravity;     ///< m/s², in the root link's frame; else the model's
   bool hardware_compensates_gravity = false;  ///< leaves g out of every law
 
+  Reaction reaction = Reaction::none;  ///< to a contact; hold only in a law with references
+
   double soft_start = 0.5;  ///< s in which the effort ramps in after activation; zero: at once
   double reference_timeout = 0.1;  ///< s; without a new reference for longer: hold. Zero: never
   int max_held_cycles = 5;         ///< as many cycles without a usable state in a row are bridged
@@ -94,6 +106,10 @@ struct Config {
 
 /// A configuration with every list filled in: one element per joint. Throws ConfigError.
 [[nodiscard]] Config resolve(const Model& model, Config config);
+
+/// By joint: is it `continuous`? They have to be joints of the model.
+[[nodiscard]] std::vector<bool> without_end_stops(const Model& model,
+                                                  const std::vector<std::string>& joints);
 
 /// Throws ConfigError for gains of a joint that are not usable().
 void check_gains(const std::string& joint, const Gains& gains, Mode mode);

@@ -98,6 +98,8 @@ class Controller {
   [[nodiscard]] Event fault_cause() const noexcept { return fault_cause_; }
   /// By joint.
   [[nodiscard]] const std::vector<LimitReport>& limits() const noexcept { return limits_; }
+  /// Has it been touched since it was activated, so that Config::reaction is what it does?
+  [[nodiscard]] bool reacting() const noexcept { return reacting_; }
   /// How far the soft start has come, from 0 to 1.
   [[nodiscard]] double start_ramp() const noexcept { return start_ramp_.value(); }
   [[nodiscard]] bool payload_settled() const noexcept { return payload_ramp_.done(); }
@@ -123,6 +125,12 @@ class Controller {
   [[nodiscard]] double checked_step(double dt) noexcept;
   [[nodiscard]] bool usable(const Measurement& measurement) const noexcept;
   void take(const Measurement& measurement) noexcept;
+  void react(bool touched) noexcept;
+  /// Does it need no reference?
+  [[nodiscard]] bool floats() const noexcept {
+    return config_.mode == Mode::gravity_compensation ||
+           (reacting_ && config_.reaction == Reaction::give_way);
+  }
   [[nodiscard]] bool may_start(const Measurement& measurement) noexcept;
   [[nodiscard]] bool is_where_it_left_off(const Measurement& measurement) const noexcept;
   void compare() noexcept;
@@ -147,7 +155,8 @@ class Controller {
   EventCounts counts_;
   Event fault_cause_ = Event::bad_result;
   std::vector<LimitReport> limits_;
-  int bad_cycles_ = 0;     ///< in a row
+  int bad_cycles_ = 0;  ///< in a row
+  bool reacting_ = false;
   bool left_off_ = false;  ///< deactivated, with what resume() needs still there
 
   ReferenceKeeper reference_;

@@ -55,6 +55,17 @@ struct Measurement {
   View velocity;  ///< rad/s or m/s; absent: estimated from the positions
   /// Positions of Controller::other_joints(); absent, or NaN for a joint: as it was last known.
   View others{};
+  bool touched = false;  ///< as by MomentumObserver; Config::reaction follows
+};
+
+/// What an observer hears of its joints, in their order.
+struct JointSample {
+  View position;  ///< rad or m
+  View velocity;  ///< rad/s or m/s; absent: estimated from the positions
+  View effort;    ///< N·m or N, what the drives gave since the last sample, on average
+  /// Positions of the other joints; absent, or NaN for a joint: as it was last known.
+  View others{};
+  View other_velocities{};  ///< absent: they stand still
 };
 
 /// In the order of Controller::joints(). Any part may be absent. A part whose values have all been

@@ -19,7 +19,7 @@
 ///
 /// ("–": stays.) A cycle is bad when the measurement or the result is not usable; one more than
 /// Config::max_held_cycles of them in a row is one too many. A cycle is without reference before
-/// the first one came and after Config::reference_timeout.
+/// the first one came, after Config::reference_timeout, and while it holds after a contact.
 
 #include <array>
 #include <cstdint>
@@ -67,15 +67,16 @@ enum class Event {
   bad_reference,      ///< non-finite or of the wrong size; the last one is kept
   reference_timeout,  ///< the reference was lost; counted once a loss
   bad_clock,          ///< dt not positive, not finite or above max_dt; nothing is integrated
+  contact,            ///< touched, and a reaction has begun; counted once a reaction
   bad_result,         ///< the law's effort was not finite, or could not be computed or written
 };
 
 inline constexpr std::array<ControllerState, 5> all_states = {
     ControllerState::inactive, ControllerState::holding_position, ControllerState::running,
     ControllerState::holding_command, ControllerState::fault};
-inline constexpr std::array<Event, 5> all_events = {Event::bad_measurement, Event::bad_reference,
+inline constexpr std::array<Event, 6> all_events = {Event::bad_measurement,   Event::bad_reference,
                                                     Event::reference_timeout, Event::bad_clock,
-                                                    Event::bad_result};
+                                                    Event::contact,           Event::bad_result};
 
 [[nodiscard]] constexpr const char* to_string(ControllerState state) noexcept {
   switch (state) {
@@ -94,6 +95,7 @@ inline constexpr std::array<Event, 5> all_events = {Event::bad_measurement, Even
     case Event::bad_reference: return "bad reference";
     case Event::reference_timeout: return "reference timeout";
     case Event::bad_clock: return "bad clock";
+    case Event::contact: return "contact";
     case Event::bad_result: return "bad result";
   }
   return "unknown event";
