@@ -30,7 +30,7 @@ constexpr long figure_frames = 160;
 constexpr long matrix_frames = 80;
 
 /// Six digits are more than a plot shows.
-[[nodiscard]] Json number(double x) {
+[[nodiscard]] Json short_number(double x) {
   if (!std::isfinite(x)) return nullptr;
   std::array<char, 32> text{};
   std::snprintf(text.data(), text.size(), "%.6g", x);
@@ -38,9 +38,9 @@ constexpr long matrix_frames = 80;
 }
 
 template <class Vector>
-[[nodiscard]] Json list(const Vector& x) {
+[[nodiscard]] Json short_list(const Vector& x) {
   Json json = Json::array();
-  for (Index i = 0; i < x.size(); ++i) json.push_back(number(x[i]));
+  for (Index i = 0; i < x.size(); ++i) json.push_back(short_number(x[i]));
   return json;
 }
 
@@ -68,7 +68,7 @@ template <class Vector>
   Json json = Json::array();
   for (Index j = 0; j < x.rows(); ++j) {
     Json trace = Json::array();
-    for (const long k : cycles) trace.push_back(number(x(j, k)));
+    for (const long k : cycles) trace.push_back(short_number(x(j, k)));
     json.push_back(std::move(trace));
   }
   return json;
@@ -83,7 +83,7 @@ template <class Vector>
     double worst = 0.0;
     for (long k = cycles[i]; k < std::max(end, cycles[i] + 1); ++k)
       worst = std::max(worst, (q_d.col(k) - q.col(k)).norm());
-    json.push_back(number(worst));
+    json.push_back(short_number(worst));
   }
   return json;
 }
@@ -95,7 +95,7 @@ struct Histogram {
   [[nodiscard]] static Json edges() {
     Json json = Json::array();
     for (int i = 0; i <= bins; ++i)
-      json.push_back(number(lowest * std::pow(highest / lowest, static_cast<double>(i) / bins)));
+      json.push_back(short_number(lowest * std::pow(highest / lowest, static_cast<double>(i) / bins)));
     return json;
   }
   [[nodiscard]] static Json count(const std::vector<std::int64_t>& nanoseconds) {
@@ -153,7 +153,7 @@ class Skeleton {
 
 [[nodiscard]] Json times(const Experiment& x, const std::vector<long>& cycles) {
   Json json = Json::array();
-  for (const long k : cycles) json.push_back(number(static_cast<double>(k) * x.period));
+  for (const long k : cycles) json.push_back(short_number(static_cast<double>(k) * x.period));
   return json;
 }
 
@@ -165,7 +165,7 @@ class Skeleton {
   Json matrices = Json::array();
   for (const long k : cycles) {
     if (robot.mass_matrix(q_d.col(k), M) != Status::ok) break;
-    matrices.push_back(list(Eigen::Map<const VectorXd>(M.data(), M.size())));
+    matrices.push_back(short_list(Eigen::Map<const VectorXd>(M.data(), M.size())));
   }
   return {{"t", times(x, cycles)}, {"M", std::move(matrices)}};
 }
@@ -181,7 +181,7 @@ class Skeleton {
   data["q_d"] = traces(q_d, cycles);
   data["effort_limits"] = Json::array();
   for (const JointInfo& joint : x.model.joints)
-    data["effort_limits"].push_back(number(joint.limits.effort));
+    data["effort_limits"].push_back(short_number(joint.limits.effort));
   data["histogram_edges"] = Histogram::edges();
   data["figure"] = {{"edges", skeleton.edges()},
                     {"t", times(x, frames)},

@@ -51,7 +51,8 @@ Equations::Equations(const Model& model, Basis basis, const Sampling& sampling)
     c.viscous = c.offset + 1;
     c.sign = c.viscous + 1;
     c.stribeck = c.sign + signs;
-    c.pair = c.stribeck + signs * speeds;
+    c.slide = c.stribeck + signs * speeds;
+    c.pair = c.slide + static_cast<int>(basis_.slides.size());
     c.effort = c.pair + pairs * (2 + signs);
     c.count = c.effort + static_cast<int>(basis_.delays.size());
     columns_.push_back(c);
@@ -69,6 +70,8 @@ std::vector<MatrixX<double>> Equations::evaluated(const Recording& recording, co
   Dynamics<double> robot(model_);
   if (!basis_.gravity) (void)robot.set_gravity(Vec3<double>::Zero());
   Eigen::MatrixXd Y(model_.nv, inertial_columns_);
+  MatrixX<double> bent =
+      MatrixX<double>::Zero(joints(), static_cast<Index>(basis_.slides.size()));
   for (Index i = 0; i < n; ++i) {
     const Status status =
         robot.regressor().matrix(smooth.q.row(i).transpose(), smooth.v.row(i).transpose(),
@@ -90,6 +93,13 @@ std::vector<MatrixX<double>> Equations::evaluated(const Recording& recording, co
         const double sign = smooth_sign(v, transition);
         row(i, s++) = sign;
         for (const double v_s : basis_.stribeck) row(i, st++) = sign * std::exp(-v * v / (v_s * v_s));
+      }
+      const double way = i > 0 ? smooth.q(i, j) - smooth.q(i - 1, j) : 0.0;
+      for (std::size_t k = 0; k < basis_.slides.size(); ++k) {
+        double& z = bent(j, static_cast<Index>(k));
+        const double end = way > 0.0 ? 1.0 : -1.0;
+        z = end + (z - end) * std::exp(-std::abs(way) / basis_.slides[k]);
+        row(i, c.slide + static_cast<Index>(k)) = z;
       }
       int p = c.pair;
       for (const MotorPair& pair : basis_.pairs) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdlib>
 #include <limits>
 #include <numeric>
 
@@ -22,7 +23,6 @@ namespace {
 
 using Eigen::Index;
 using text::to_short_text;
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
 /// Of the samples' parts the last ones are held out: a quarter.
 constexpr int parts = 8;
@@ -42,10 +42,11 @@ using Parts = std::vector<int>;
   return p;
 }
 
-/// Which friction a joint has: indices into the basis; −1: no Stribeck effect.
+/// Which friction a joint has: indices into the basis; −1: no Stribeck effect, no memory.
 struct FrictionKind {
   int transition = 0;
   int stribeck = -1;
+  int slide = -1;
 };
 
 /// Squares summed over samples, by joint.
@@ -140,7 +141,7 @@ class Fitter {
     set(c.rotor, first);
     set(c.offset, first + 1);
     set(c.viscous, first + 2);
-    set(c.sign + kind.transition, first + 3);
+    set(kind.slide < 0 ? c.sign + kind.transition : c.slide + kind.slide, first + 3);
     const int speeds = static_cast<int>(eq_.basis().stribeck.size());
     if (kind.stribeck >= 0)
       set(c.stribeck + kind.transition * speeds + kind.stribeck, first + 4);
@@ -275,6 +276,9 @@ class Fitter {
   return total;
 }
 
+/// How much of the cross-validated error has to go if a joint gets a delay of its own.
+constexpr double own_delay_gain = 0.99;
+
 class Identifier {
  public:
   Identifier(const Model& model, const std::vector<Recording>& recordings,
@@ -336,9 +340,9 @@ class Identifier {
     if (cutoff_ <= 0.0) {
       double rate = std::numeric_limits<double>::infinity();
       for (const Recording& r : recordings_) rate = std::min(rate, 1.0 / r.period);
-      cutoff_ = std::clamp(5.0 * out_.bandwidth, 3.0, 0.1 * rate);
+      cutoff_ = std::clamp(10.0 * out_.bandwidth, 3.0, 0.1 * rate);
     }
-    out_.notes.push_back("99.9 % of the motion's energy is below " +
+    out_.notes.push_back("95 % of the motion's energy is below " +
                          to_short_text(out_.bandwidth) + " Hz; efforts and model are compared below " +
                          to_short_text(cutoff_) + " Hz (zero-phase)");
   }
@@ -411,20 +415,22 @@ class Identifier {
   void find_delays() {
     Basis basis;
     basis.transitions = transitions();
+    basis.slides = {0.001, 0.002, 0.005, 0.01, 0.02, 0.05};
     basis.gravity = gravity_;
     basis.pairs = pairs();
     basis.joint_delays.assign(static_cast<std::size_t>(model_.nv), 0.0);
     basis.delays.clear();
     constexpr double step = 0.004;
     constexpr int reach = 10;
-    for (int d = -reach; d <= reach; ++d) basis.delays.push_back(step * d);
+    constexpr int early = 2;
+    for (int d = -early; d <= reach; ++d) basis.delays.push_back(step * d);
     Equations equations(model_, basis, {cutoff_, parts});
     add_all(equations);
     Fitter fitter(equations, model_, used_);
     const int count = static_cast<int>(basis.delays.size());
     const Parts all = training();
     double least = std::numeric_limits<double>::infinity();
-    int best = reach;
+    int best = early;
     for (int d = 0; d < count; ++d) {
       fitter.delays().assign(static_cast<std::size_t>(model_.nv), d);
       const double left = fitter.errors(fitter.fit(all, 10.0, false).x, all).overall();
@@ -436,6 +442,8 @@ class Identifier {
     fitter.delays().assign(static_cast<std::size_t>(model_.nv), best);
     fitter.learn_noise(all, 10.0);
     choose_pairs(fitter);
+    basis.joint_delays.assign(static_cast<std::size_t>(model_.nv),
+                              basis.delays[static_cast<std::size_t>(best)]);
     for (int round = 0; round < 2; ++round) {
       choose_friction(fitter);
       fitter.learn_noise(all, 10.0);
@@ -447,13 +455,16 @@ class Identifier {
           fitter.delays()[k] = d;
           left.push_back(in_noise(fitter.cross_validated(all, 10.0, false), fitter.noise()));
         }
-        const auto at = static_cast<std::size_t>(std::min_element(left.begin(), left.end()) - left.begin());
+        auto at = static_cast<std::size_t>(std::min_element(left.begin(), left.end()) - left.begin());
+        if (left[at] > own_delay_gain * left[static_cast<std::size_t>(best)])
+          at = static_cast<std::size_t>(best);
         fitter.delays()[k] = static_cast<int>(at);
         double& delay = basis.joint_delays[k];
         delay = basis.delays[at];
         if (at == 0 || at + 1 == left.size()) continue;
         const double curvature = left[at - 1] - 2.0 * left[at] + left[at + 1];
-        if (curvature > 0.0) delay += 0.5 * step * (left[at - 1] - left[at + 1]) / curvature;
+        if (curvature > 0.0)
+          delay += std::clamp(0.5 * step * (left[at - 1] - left[at + 1]) / curvature, -step, step);
       }
     }
     delays_ = basis.joint_delays;
@@ -476,6 +487,7 @@ class Identifier {
   [[nodiscard]] Basis full_basis() const {
     Basis basis;
     basis.transitions = transitions();
+    basis.slides = {0.001, 0.002, 0.005, 0.01, 0.02, 0.05};
     if (options_.stribeck) basis.stribeck = {0.05, 0.1, 0.2, 0.4, 0.8};
     basis.gravity = gravity_;
     basis.joint_delays = delays_;
@@ -524,12 +536,13 @@ class Identifier {
             winner = other;
           }
         };
-        for (int t = 0; t < transitions; ++t) attempt({t, winner.stribeck}, 1.0);
+        for (int t = 0; t < transitions; ++t) attempt({t, winner.stribeck, winner.slide}, 1.0);
         const int t = winner.transition;
+        for (int s = 0; s < static_cast<int>(basis.slides.size()); ++s) attempt({t, -1, s}, 0.999);
         for (int s = 0; s < static_cast<int>(basis.stribeck.size()); ++s)
           if (basis.stribeck[static_cast<std::size_t>(s)] >
               2.0 * basis.transitions[static_cast<std::size_t>(t)])
-            attempt({t, s}, 0.999);
+            attempt({t, s, -1}, 0.999);
         kind = winner;
       }
       for (std::size_t p = 0; p < fitter.pair_transitions().size(); ++p) {
@@ -558,7 +571,7 @@ class Identifier {
         best = left;
         out_.weight = weight;
       }
-      if (std::getenv("RD_DEBUG")) fprintf(stderr, "lambda %g: cv %.4f noise %.1f\n", weight, left, in_noise(sums, fitter.noise()));
+      if (getenv("RD_DEBUG")) { const auto h=fitter.errors(fitter.fit(training(), weight).x, held_out()); const auto c=fitter.cross_validated(range(0,parts),weight); fprintf(stderr, "lambda %g: cv %.2f noise %.1f held out %.2f noise %.1f cv8 %.2f noise %.1f\n", weight, 100*left, in_noise(sums, fitter.noise()),100*h.overall(),in_noise(h,fitter.noise()),100*c.overall(),in_noise(c,fitter.noise()));}
     }
   }
 
@@ -629,6 +642,9 @@ class Identifier {
       drive.friction.viscous = x[first + 2];
       drive.friction.coulomb = x[first + 3];
       drive.friction.transition = basis.transitions[static_cast<std::size_t>(kind.transition)];
+      if (kind.slide >= 0)
+        drive.friction.stiffness =
+            drive.friction.coulomb / basis.slides[static_cast<std::size_t>(kind.slide)];
       if (kind.stribeck >= 0) {
         drive.friction.breakaway = x[first + 3] + x[first + 4];
         drive.friction.stribeck_velocity = basis.stribeck[static_cast<std::size_t>(kind.stribeck)];

@@ -10,6 +10,7 @@
 #include <memory>
 #include <string_view>
 
+#include "dynamics_core/identification/signals.hpp"
 #include "dynamics_core/text.hpp"
 
 namespace dynamics_core::identification {
@@ -17,7 +18,6 @@ namespace dynamics_core::identification {
 namespace {
 
 namespace fs = std::filesystem;
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 /// Half an hour of a seven-joint arm at 1 kHz. More does not make a better model.
 constexpr std::size_t largest = 512U << 20U;
 
@@ -51,7 +51,7 @@ constexpr std::size_t largest = 512U << 20U;
   while (!cell.empty() && cell.front() == ' ') cell.remove_prefix(1);
   while (!cell.empty() && cell.back() == ' ') cell.remove_suffix(1);
   const std::optional<double> value = text::parse_number(cell);
-  return value && std::isfinite(*value) ? *value : nan;
+  return value && std::isfinite(*value) ? *value : no_number;
 }
 
 /// The next line, without its end; `text` goes on behind it.
@@ -165,7 +165,7 @@ class Reader {
     }
   }
   [[nodiscard]] static double cell(const std::vector<double>& cells, int column) {
-    return column < 0 ? nan : cells[static_cast<std::size_t>(column)];
+    return column < 0 ? no_number : cells[static_cast<std::size_t>(column)];
   }
 
   std::string_view text_;

@@ -12,7 +12,6 @@ namespace dynamics_core::identification {
 
 namespace {
 using Eigen::Index;
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 }  // namespace
 
 Drives nominal_drives(const Model& model) {
@@ -39,15 +38,24 @@ MatrixX<double> predicted(const Recording& recording, const Model& model, const 
         differentiated(raw, recording.period, smoothing_width * drives.cutoff, 1);
     MatrixX<double> effort(s.samples(), model.nv);
     Eigen::VectorXd row(model.nv);
+    std::vector<JointFriction<double>> joints;
+    for (const Drive& drive : drives.joints) joints.push_back(drive.friction);
+    Friction<double> friction(joints);
     for (Index i = 0; i < s.samples(); ++i) {
       const Status status = robot.inverse_dynamics(s.q.row(i).transpose(), s.v.row(i).transpose(),
                                                    s.a.row(i).transpose(), row);
       if (status != Status::ok) row.setZero();
+      friction.advance(s.v.row(i).transpose(), recording.period);
       for (int j = 0; j < model.nv; ++j) {
         const Drive& drive = drives.joints[static_cast<std::size_t>(j)];
         // A rotor of the model's own is in the inverse dynamics already.
         const double rotor = drive.rotor - robot.rotor_inertia(j);
-        row[j] += rotor * s.a(i, j) + drive.friction.effort(s.v(i, j)) + drive.offset;
+        const double rubbing =
+            drive.friction.stiffness > 0.0
+                ? drive.friction.stiffness * friction.deflection()[j] +
+                      drive.friction.viscous * s.v(i, j)
+                : drive.friction.effort(s.v(i, j));
+        row[j] += rotor * s.a(i, j) + rubbing + drive.offset;
       }
       for (const SharedMotor& motor : drives.shared) {
         const double v = s.v(i, motor.first) + motor.sign * s.v(i, motor.second);
@@ -135,7 +143,7 @@ Score score(const Recording& recording, const Drives& drives, const MatrixX<doub
       error += errors[j];
       signal += signals[j];
     } else {
-      errors[j] = signals[j] = nan;
+      errors[j] = signals[j] = no_number;
     }
   }
   result.error = (errors / counted).cwiseSqrt();

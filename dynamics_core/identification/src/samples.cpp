@@ -42,7 +42,7 @@ long remove_wild(Eigen::Ref<VectorX<double>> x) {
     if (std::isfinite(value)) sizes.push_back(std::abs(value));
   // Noise, and where that is none, a share of the signal.
   const double allowed =
-      30.0 * quantile(departures, 0.995) + 1e-2 * quantile(sizes, 0.995) + 1e-9;
+      30.0 * quantile(departures, 0.995) + 0.1 * quantile(sizes, 0.995) + 1e-9;
   long removed = 0;
   for (Index i = 0; i < n; ++i) {
     if (std::isfinite(x[i]) && departure[i] <= allowed) continue;
@@ -382,24 +382,34 @@ Stretch differentiated(const Stretch& raw, double period, double cutoff, int eve
 }
 
 double bandwidth(const Recording& recording) {
+  constexpr double widest = 50.0;
+  constexpr double share_of_energy = 0.95;
+  constexpr double pi = 3.14159265358979323846;
   const double rate = 1.0 / recording.period;
-  const double widest = std::min(0.2 * rate, 50.0);
-  std::vector<Stretch> smooth;
-  double whole = 0.0;
+  const int every = std::max(1, static_cast<int>(rate / (4.0 * widest)));
+  const double period = recording.period * every;
+  double highest = 0.0;
   for (const Stretch& raw : recording.stretches) {
-    smooth.push_back(differentiated(raw, recording.period, widest, 1));
-    whole += smooth.back().v.squaredNorm();
-  }
-  for (double f = 0.2; f < widest; f *= 1.1) {
-    double beyond = 0.0;
-    for (const Stretch& stretch : smooth) {
-      MatrixX<double> slow = stretch.v;
-      LowPass(f, rate).apply(slow);
-      beyond += (stretch.v - slow).squaredNorm();
+    MatrixX<double> v =
+        differentiated(raw, recording.period, std::min(0.2 * rate, widest), every).v;
+    const auto n = static_cast<double>(v.rows());
+    v.rowwise() -= v.colwise().mean().eval();
+    for (Index i = 0; i < v.rows(); ++i)  // Hann's window
+      v.row(i) *= 0.5 - 0.5 * std::cos(2.0 * pi * static_cast<double>(i) / n);
+    double left = share_of_energy * n * v.squaredNorm() / 2.0;  // Parseval
+    for (int k = 1; k < v.rows() / 2 && left > 0.0; ++k) {
+      const double step = 2.0 * pi * k / n;
+      VectorX<double> re = VectorX<double>::Zero(v.cols());
+      VectorX<double> im = re;
+      for (Index i = 0; i < v.rows(); ++i) {
+        re += std::cos(step * static_cast<double>(i)) * v.row(i).transpose();
+        im += std::sin(step * static_cast<double>(i)) * v.row(i).transpose();
+      }
+      left -= re.squaredNorm() + im.squaredNorm();
+      if (left <= 0.0) highest = std::max(highest, k / (n * period));
     }
-    if (beyond < 1e-3 * whole) return f;
   }
-  return widest;
+  return highest > 0.0 ? highest : widest;
 }
 
 VectorX<double> rest_speed(const std::vector<Recording>& recordings) {

@@ -28,6 +28,7 @@ struct MotorPair {
 /// What the columns are.
 struct Basis {
   std::vector<double> transitions;      ///< rad/s: ε of s(v) = v/√(v² + ε²)
+  std::vector<double> slides;           ///< rad: c/σ of friction with memory, see friction.hpp
   std::vector<double> stribeck;         ///< rad/s: v_s
   std::vector<MotorPair> pairs;
   std::vector<double> joint_delays;     ///< s, by joint: by which its efforts come later than the
@@ -48,6 +49,7 @@ struct JointColumns {
   int rotor = 0, offset = 0, viscous = 0;
   int sign = 0;      ///< the first of those by transition
   int stribeck = 0;  ///< the first of those by transition and, within, by v_s
+  int slide = 0;     ///< the first of z σ/c, by slide
   int pair = 0;      ///< the first of those by pair: acceleration, velocity, signs by transition
   int effort = 0;    ///< the first of those by delay
   int count = 0;

@@ -57,7 +57,7 @@ struct Recording {
 /// `every`-th sample.
 [[nodiscard]] Stretch differentiated(const Stretch& raw, double period, double cutoff, int every);
 
-/// The frequency, Hz, below which nearly all of the motion is: 99.9 % of the velocities' energy.
+/// The frequency, Hz, below which most of the motion is: 95 % of the velocities' energy.
 [[nodiscard]] double bandwidth(const Recording& recording);
 
 /// rad/s or m/s, by joint: slower is standing still.

@@ -4,11 +4,14 @@
 /// Signals in time: a filter without phase, derivatives, values between samples. A sample a row, a
 /// signal a column.
 
+#include <limits>
 #include <vector>
 
 #include "dynamics_core/scalar.hpp"
 
 namespace dynamics_core::identification {
+
+inline constexpr double no_number = std::numeric_limits<double>::quiet_NaN();
 
 /// Butterworth's low-pass filter of the second order, forwards and backwards: no phase, half the
 /// amplitude at the cut-off frequency. At both ends the signal is continued point-symmetrically.

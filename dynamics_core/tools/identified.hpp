@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// What `dynamics identify` and `dynamics validate` share: logs from the command line, and the
+/// folder with an identified robot.
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "common.hpp"
+#include "dynamics_core/identification/identify.hpp"
+
+namespace dynamics_core::tools {
+
+/// How logs are to be taken, as it stands on the command line.
+struct LogOptions {
+  double rate = 0.0;               ///< Hz; 0: the logs have stamps
+  std::vector<std::string> gains;  ///< joint=Nm/A
+  std::string effort = "auto";
+};
+void add_log_options(CLI::App& app, LogOptions& options);
+
+/// The robot with the joints of the log; the others are locked. Throws ModelError, LogError.
+[[nodiscard]] Model robot_of_log(const RobotOptions& options, const identification::Log& log);
+
+/// What a folder written by `dynamics identify` says beside its robot.urdf.
+struct Identified {
+  std::string urdf;                          ///< path
+  std::vector<std::string> joints;           ///< of the drives, in their order
+  std::map<std::string, double> locked;      ///< joints that stood still, and where
+  identification::Drives drives;
+};
+/// Writes robot.urdf, friction.yaml and identify.json, each as a whole. Throws std::runtime_error.
+void write_identified(const std::string& directory, const std::string& urdf_file,
+                      const Model& model, const std::map<std::string, double>& locked,
+                      const identification::Identification& result,
+                      const std::vector<std::string>& notes);
+/// Throws std::runtime_error.
+[[nodiscard]] Identified read_identified(const std::string& directory);
+
+/// Per cent with as many digits as they are worth.
+[[nodiscard]] std::string percent(double share);
+
+}  // namespace dynamics_core::tools
