@@ -6,6 +6,7 @@
 #include <map>
 
 #include "dynamics_core/identification/identify.hpp"
+#include "dynamics_core/identification/signals.hpp"
 #include "dynamics_core/load.hpp"
 #include "dynamics_core/text.hpp"
 #include "identified.hpp"
@@ -73,7 +74,8 @@ struct IdentifyCommand {
   for (int j = 0; j < model.nv; ++j) {
     const bool current = recordings.front().current[static_cast<std::size_t>(j)];
     const auto it = given.find(j);
-    gains.push_back(it != given.end() ? it->second : current ? 0.0 : 1.0);
+    const double otherwise = !current ? 1.0 : texts.empty() ? no_number : 0.0;
+    gains.push_back(it != given.end() ? it->second : otherwise);
   }
   return gains;
 }

@@ -20,8 +20,9 @@ using Weights = Eigen::Matrix<double, 10, 1>;
 constexpr std::array<std::array<int, 2>, 10> places = {
     {{0, 0}, {1, 1}, {2, 2}, {3, 3}, {1, 0}, {2, 0}, {2, 1}, {3, 0}, {3, 1}, {3, 2}}};
 const double root2 = std::sqrt(2.0);
-/// exp(θ) stays above: no direction of a body loses more than 0.998 of its second moment.
+/// exp(θ) stays between: what is beyond is no link of the robot that the URDF describes.
 constexpr double least = 0.05;
+constexpr double most = 20.0;
 
 [[nodiscard]] Matrix4d matrix(const Weights& w) {
   Matrix4d W;
@@ -158,6 +159,7 @@ class Residual final : public ceres::CostFunction {
       z.segment<10>(10 * b) = elements(T * T.transpose());
     }
     Eigen::Map<Eigen::VectorXd>(residuals, n) = U_.triangularView<Eigen::Upper>() * z - r_;
+    if (!Eigen::Map<Eigen::VectorXd>(residuals, n).allFinite()) return false;
     if (jacobians == nullptr || jacobians[0] == nullptr) return true;
     using RowMajor = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
     Eigen::Map<RowMajor> J(jacobians[0], n, n);
@@ -185,7 +187,7 @@ class Residual final : public ceres::CostFunction {
 /// θ of the consistent W nearest to w.
 void start(const Weights& w, double* theta) {
   const Eigen::SelfAdjointEigenSolver<Matrix4d> eigen(matrix(w));
-  const Eigen::Vector4d d = eigen.eigenvalues().cwiseMax(4.0 * least * least);
+  const Eigen::Vector4d d = eigen.eigenvalues().cwiseMax(4.0 * least * least).cwiseMin(most * most / 4.0);
   const Matrix4d W = eigen.eigenvectors() * d.asDiagonal() * eigen.eigenvectors().transpose();
   const Matrix4d T = Eigen::LLT<Matrix4d>(W).matrixL();
   for (int k = 0; k < 10; ++k) {
@@ -256,6 +258,10 @@ ConsistentSolution solve(const ConsistentProblem& problem) {
       for (int k = 0; k < 4; ++k)
         ceres_problem.SetParameterLowerBound(theta.data(), static_cast<int>(10 * b) + k,
                                              std::log(least));
+    for (Index b = 0; b < bodies; ++b)
+      for (int k = 0; k < 4; ++k)
+        ceres_problem.SetParameterUpperBound(theta.data(), static_cast<int>(10 * b) + k,
+                                             std::log(most));
     for (Index k = 0; k < scaled.others; ++k)
       if (problem.not_negative[static_cast<std::size_t>(k)])
         ceres_problem.SetParameterLowerBound(theta.data(), static_cast<int>(10 * bodies + k), 0.0);

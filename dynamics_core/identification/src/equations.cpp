@@ -21,10 +21,6 @@ using Eigen::Index;
   return false;
 }
 
-[[nodiscard]] double smooth_sign(double v, double transition) {
-  return v / std::sqrt(v * v + transition * transition);
-}
-
 }  // namespace
 
 Equations::Equations(const Model& model, Basis basis, const Sampling& sampling)

@@ -276,8 +276,70 @@ class Fitter {
   return total;
 }
 
+/// How the URDF explains a joint's efforts before anything is known; in the log's units.
+struct Explained {
+  double gravity = 0.0;       ///< factor of the URDF's gravity effort
+  double gravity_size = 0.0;  ///< standard deviation of that effort, N·m
+  double balance = 0.0;       ///< above zero: the efforts drive the joint and do not brake it
+  double gain = 0.0;          ///< N·m for one unit if the URDF is right
+};
+
+[[nodiscard]] std::vector<Explained> explained(const Model& model,
+                                               const std::vector<Recording>& recordings) {
+  constexpr double cutoff = 3.0;
+  constexpr int columns = 6;  // gravity, inertias, rotor, viscous, Coulomb, offset
+  const VectorX<double> rest = rest_speed(recordings);
+  Dynamics<double> robot(model);
+  const auto nv = static_cast<std::size_t>(model.nv);
+  std::vector<MatrixX<double>> products(nv, MatrixX<double>::Zero(columns + 1, columns + 1));
+  for (const Recording& recording : recordings) {
+    const double rate = 1.0 / recording.period;
+    const int every = std::max(1, static_cast<int>(rate / (10.0 * cutoff)));
+    for (const Stretch& raw : recording.stretches) {
+      const Stretch s = differentiated(raw, recording.period, smoothing_width * cutoff, every);
+      std::vector<MatrixX<double>> X(nv, MatrixX<double>(s.samples(), columns + 1));
+      Eigen::VectorXd gravity(model.nv), effort(model.nv);
+      for (Index i = 0; i < s.samples(); ++i) {
+        (void)robot.gravity(s.q.row(i).transpose(), gravity);
+        (void)robot.inverse_dynamics(s.q.row(i).transpose(), s.v.row(i).transpose(),
+                                     s.a.row(i).transpose(), effort);
+        for (int j = 0; j < model.nv; ++j)
+          X[static_cast<std::size_t>(j)].row(i) << gravity[j], effort[j] - gravity[j], s.a(i, j),
+              s.v(i, j), smooth_sign(s.v(i, j), rest[j] + 1e-9), 1.0, s.tau(i, j);
+      }
+      const LowPass low_pass(cutoff, rate / every);
+      for (int j = 0; j < model.nv; ++j) {
+        MatrixX<double>& x = X[static_cast<std::size_t>(j)];
+        low_pass.apply(x);
+        for (Index i = 0; i < s.samples(); ++i)
+          if (std::abs(s.v(i, j)) > rest[j])
+            products[static_cast<std::size_t>(j)] += x.row(i).transpose() * x.row(i);
+      }
+    }
+  }
+  std::vector<Explained> joints;
+  for (const MatrixX<double>& G : products) {
+    const double n = std::max(G(5, 5), 1.0);
+    const Eigen::VectorXd size = (G.diagonal() / n).cwiseSqrt();
+    Eigen::MatrixXd H = G.topLeftCorner(columns, columns);
+    for (int k = 0; k < columns; ++k) H(k, k) += 1e-3 * n * size[k] * size[k] + 1e-12;
+    const Eigen::VectorXd x = H.llt().solve(Eigen::VectorXd(G.col(columns).head(columns)));
+    Explained joint;
+    joint.gravity = x[0];
+    joint.gravity_size = std::sqrt(std::max(0.0, G(0, 0) - G(0, 5) * G(0, 5) / n) / n);
+    joint.balance = x[0] * joint.gravity_size;
+    for (int k = 1; k < 5; ++k) joint.balance += x[k] * size[k];
+    const double weight = joint.gravity_size + size[1];
+    const double factor = weight > 0.0 ? (std::abs(x[0]) * joint.gravity_size + std::abs(x[1]) * size[1]) / weight : 0.0;
+    joint.gain = factor > 0.0 ? 1.0 / factor : 0.0;
+    joints.push_back(joint);
+  }
+  return joints;
+}
+
 /// How much of the cross-validated error has to go if a joint gets a delay of its own.
 constexpr double own_delay_gain = 0.99;
+
 
 class Identifier {
  public:
@@ -347,68 +409,46 @@ class Identifier {
                          to_short_text(cutoff_) + " Hz (zero-phase)");
   }
 
-  /// π of the URDF and a simple friction; what is left of the efforts, in shares, by joint.
-  [[nodiscard]] VectorX<double> left_over(const Equations& equations) const {
-    const Fitter fitter(equations, model_, used_);
-    const Parts all = training();
-    const Sums sums = fitter.errors(fitter.fit_friction(all, fitter.prior()), all);
-    return (sums.error.array() / sums.signal.array().max(1e-12)).sqrt();
-  }
-
+  /// The efforts as a sum of what the URDF's gravity and inertias, a rotor, friction and an offset
+  /// explain, each with a free factor, by joint.
   void find_content_and_signs() {
-    Basis basis;
-    basis.transitions = {0.02};
-    const auto evaluate = [&](bool gravity) {
-      basis.gravity = gravity;
-      Equations equations(model_, basis, {std::min(cutoff_, 5.0), parts});
-      add_all(equations);
-      return equations;
-    };
-    Equations whole = evaluate(true);
-    std::vector<bool> flipped;
-    VectorX<double> plain = left_over(whole);
-    VectorX<double> best = plain;
-    for (int j = 0; j < model_.nv; ++j) whole.scale_effort(j, -1.0);
-    const VectorX<double> turned = left_over(whole);
-    std::vector<std::string> names;
-    gravity_ = options_.content != EffortContent::without_gravity;
-    VectorX<double> bare = plain;
-    VectorX<double> bare_turned = turned;
-    if (options_.content != EffortContent::whole) {
-      Equations without_gravity = evaluate(false);
-      bare = left_over(without_gravity);
-      for (int j = 0; j < model_.nv; ++j) without_gravity.scale_effort(j, -1.0);
-      bare_turned = left_over(without_gravity);
-    }
-    if (options_.content == EffortContent::find_out) {
-      double with = 0.0;
-      double less = 0.0;
-      for (int j = 0; j < model_.nv; ++j) {
-        if (!used_[static_cast<std::size_t>(j)]) continue;
-        with += std::min(plain[j], turned[j]);
-        less += std::min(bare[j], bare_turned[j]);
-      }
-      gravity_ = with <= less;
-      if (!gravity_)
-        out_.notes.emplace_back(
-            "the efforts do not contain gravity's share: the hardware subtracts it before it "
-            "reports (tell it with --effort whole if that is wrong)");
-    }
-    if (!gravity_) {
-      plain = bare;
-      best = bare_turned;
-    } else {
-      best = turned;
-    }
+    const std::vector<Explained> joints = explained(model_, recordings_);
+    std::vector<double> shares;  // of the URDF's gravity that the efforts contain
+    double largest = 0.0;
+    for (int j = 0; j < model_.nv; ++j)
+      if (used_[static_cast<std::size_t>(j)])
+        largest = std::max(largest, joints[static_cast<std::size_t>(j)].gravity_size);
+    std::vector<std::string> turned, estimated;
     for (int j = 0; j < model_.nv; ++j) {
       const auto k = static_cast<std::size_t>(j);
-      if (!used_[k] || !(best[j] < 0.98 * plain[j])) continue;
-      scale_.factor[k] = -scale_.factor[k];
-      names.push_back(model_.joints[k].name);
+      if (!used_[k]) continue;
+      const Explained& joint = joints[k];
+      double& factor = scale_.factor[k];
+      if (std::isnan(factor)) {  // a current of which nobody knows the gain
+        factor = joint.gain > 0.0 ? joint.gain : 1.0;
+        estimated.push_back(model_.joints[k].name + " " + to_short_text(factor));
+      }
+      const double sign = joint.balance * factor < 0.0 ? -1.0 : 1.0;
+      if (sign < 0.0) {
+        factor = -factor;
+        turned.push_back(model_.joints[k].name);
+      }
+      if (joint.gravity_size > 0.2 * largest) shares.push_back(joint.gravity * factor);
     }
-    if (!names.empty())
-      out_.notes.push_back("the efforts of " + text::joined(names) +
+    if (!estimated.empty())
+      out_.notes.push_back("no --gain was given; those that suit the URDF's masses are " +
+                           text::joined(estimated) +
+                           " N m/A, and all masses are only as right as these");
+    if (!turned.empty())
+      out_.notes.push_back("the efforts of " + text::joined(turned) +
                            " have the opposite sign of the URDF's; they were turned");
+    gravity_ = options_.content != EffortContent::without_gravity;
+    if (options_.content == EffortContent::find_out && !shares.empty())
+      gravity_ = std::abs(quantile(shares, 0.5)) > 0.3;
+    if (!gravity_ && options_.content == EffortContent::find_out)
+      out_.notes.emplace_back(
+          "the efforts do not contain gravity's share: the hardware subtracts it before it "
+          "reports (if that is wrong: --effort whole)");
   }
 
   /// One delay for all joints first, by the whole error, then one for each.

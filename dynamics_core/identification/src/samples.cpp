@@ -394,8 +394,10 @@ double bandwidth(const Recording& recording) {
         differentiated(raw, recording.period, std::min(0.2 * rate, widest), every).v;
     const auto n = static_cast<double>(v.rows());
     v.rowwise() -= v.colwise().mean().eval();
-    for (Index i = 0; i < v.rows(); ++i)  // Hann's window
-      v.row(i) *= 0.5 - 0.5 * std::cos(2.0 * pi * static_cast<double>(i) / n);
+    for (Index i = 0; i < v.rows(); ++i) {  // without steps at the ends
+      const double from_end = static_cast<double>(std::min(i, v.rows() - 1 - i)) / (0.05 * n);
+      if (from_end < 1.0) v.row(i) *= 0.5 - 0.5 * std::cos(pi * from_end);
+    }
     double left = share_of_energy * n * v.squaredNorm() / 2.0;  // Parseval
     for (int k = 1; k < v.rows() / 2 && left > 0.0; ++k) {
       const double step = 2.0 * pi * k / n;

@@ -21,7 +21,8 @@ enum class EffortContent {
 };
 
 struct IdentifyOptions {
-  std::vector<double> gains;                ///< by joint: N·m for one unit of the log; 0: not used
+  std::vector<double> gains;                ///< by joint: N·m for one unit of the log; 0: not
+                                            ///< used; NaN: find out from the URDF's masses
   double cutoff = 0.0;                      ///< Hz; 0: from the data
   EffortContent content = EffortContent::find_out;
   std::vector<MotorPair> couplings;         ///< their signs are found out

@@ -4,6 +4,7 @@
 /// Signals in time: a filter without phase, derivatives, values between samples. A sample a row, a
 /// signal a column.
 
+#include <cmath>
 #include <limits>
 #include <vector>
 
@@ -39,6 +40,11 @@ class LowPass {
 [[nodiscard]] MatrixX<double> interpolated(const std::vector<double>& known,
                                            const MatrixX<double>& signals,
                                            const std::vector<double>& wanted);
+
+/// s(v) = v/√(v² + ε²)
+[[nodiscard]] inline double smooth_sign(double v, double transition) {
+  return v / std::sqrt(v * v + transition * transition);
+}
 
 /// The value that a share p of all are below; 0 ≤ p ≤ 1. NaN of none.
 [[nodiscard]] double quantile(std::vector<double> values, double p);
