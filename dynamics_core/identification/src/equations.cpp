@@ -117,17 +117,14 @@ std::vector<MatrixX<double>> Equations::evaluated(const Recording& recording, co
   LowPass(smoothing_width * sampling_.cutoff, rate).apply(tau);
   std::vector<double> grid(static_cast<std::size_t>(tau.rows()));
   for (std::size_t k = 0; k < grid.size(); ++k) grid[k] = static_cast<double>(k) * recording.period;
-  for (int j = 0; j < joints(); ++j) {
-    const double delay =
-        basis_.joint_delays.empty() ? 0.0 : basis_.joint_delays[static_cast<std::size_t>(j)];
-    for (std::size_t d = 0; d < basis_.delays.size(); ++d) {
-      std::vector<double> wanted(static_cast<std::size_t>(n));
-      for (std::size_t k = 0; k < wanted.size(); ++k)
-        wanted[k] =
-            static_cast<double>(k) * every * recording.period + delay + basis_.delays[d];
+  for (std::size_t d = 0; d < basis_.delays.size(); ++d) {
+    std::vector<double> wanted(static_cast<std::size_t>(n));
+    for (std::size_t k = 0; k < wanted.size(); ++k)
+      wanted[k] = static_cast<double>(k) * every * recording.period + basis_.delays[d];
+    const MatrixX<double> later = interpolated(grid, tau, wanted);
+    for (int j = 0; j < joints(); ++j)
       all[static_cast<std::size_t>(j)].col(columns(j).effort + static_cast<Index>(d)) =
-          interpolated(grid, tau.col(j), wanted);
-    }
+          later.col(j);
   }
   const LowPass low_pass(sampling_.cutoff, rate / every);
   for (MatrixX<double>& columns : all) low_pass.apply(columns);

@@ -16,6 +16,8 @@
 #include "dynamics_core/identification/signals.hpp"
 #include "dynamics_core/regressor.hpp"
 #include "dynamics_core/text.hpp"
+#include "explained.hpp"
+#include "fitter.hpp"
 
 namespace dynamics_core::identification {
 
@@ -24,321 +26,12 @@ namespace {
 using Eigen::Index;
 using text::to_short_text;
 
-/// Of the samples' parts the last ones are held out: a quarter.
-constexpr int parts = 8;
-constexpr int held_out_parts = 2;
-constexpr int training_parts = parts - held_out_parts;
-
-using Parts = std::vector<int>;
-[[nodiscard]] Parts range(int first, int end) {
-  Parts p(static_cast<std::size_t>(end - first));
-  std::iota(p.begin(), p.end(), first);
-  return p;
-}
-[[nodiscard]] Parts without(const Parts& all, int part) {
-  Parts p;
-  for (const int k : all)
-    if (k != part) p.push_back(k);
-  return p;
-}
-
-/// Which friction a joint has: indices into the basis; −1: no Stribeck effect, no memory.
-struct FrictionKind {
-  int transition = 0;
-  int stribeck = -1;
-  int slide = -1;
-};
-
-/// Squares summed over samples, by joint.
-struct Sums {
-  VectorX<double> error, signal, samples;
-  [[nodiscard]] double overall() const { return std::sqrt(error.sum() / signal.sum()); }
-};
-
-/// The unknowns of a fit: π, then for each joint rotor, offset, viscous, Coulomb and Stribeck
-/// friction, then for each pair rotor, viscous and Coulomb friction.
-struct Unknowns {
-  int inertial = 0;
-  std::vector<int> joint;  ///< first of each joint; −1: its efforts are not used
-  std::vector<int> pair;
-  int count = 0;
-};
-
-/// Fits of the equations and their errors.
-class Fitter {
- public:
-  Fitter(const Equations& equations, const Model& model, std::vector<bool> used)
-      : eq_(equations), used_(std::move(used)) {
-    Dynamics<double> robot(model);
-    prior_.resize(eq_.inertial_columns());
-    (void)robot.regressor().parameters(prior_);
-    for (Index b = 0; b < prior_.size() / 10; ++b)
-      bodies_.emplace_back(BodyParameters(prior_.segment<10>(10 * b)));
-    kinds_.assign(static_cast<std::size_t>(eq_.joints()), {});
-    delays_.assign(static_cast<std::size_t>(eq_.joints()), 0);
-    pair_transition_.assign(eq_.basis().pairs.size(), 0);
-    noise_ = VectorX<double>::Ones(eq_.joints());
-    for (int j = 0; j < eq_.joints(); ++j) {
-      const double n = samples(j, range(0, parts));
-      const MatrixX<double> G = sum(j, range(0, parts));
-      const int e = eq_.columns(j).effort;
-      if (n > 0.0) noise_[j] = 0.1 * std::sqrt(G(e, e) / n) + 1e-6;
-    }
-    number();
-  }
-
-  std::vector<FrictionKind>& kinds() { return kinds_; }
-  std::vector<int>& pair_transitions() { return pair_transition_; }
-  std::vector<int>& delays() { return delays_; }
-  [[nodiscard]] FrictionKind kinds_of(int j) const { return kinds_[static_cast<std::size_t>(j)]; }
-  [[nodiscard]] int pair_transition(std::size_t p) const { return pair_transition_[p]; }
-  [[nodiscard]] const Basis& basis() const { return eq_.basis(); }
-  [[nodiscard]] const VectorX<double>& prior() const { return prior_; }
-  [[nodiscard]] const Unknowns& unknowns() const { return at_; }
-  [[nodiscard]] const VectorX<double>& noise() const { return noise_; }
-  [[nodiscard]] bool used(int j) const { return used_[static_cast<std::size_t>(j)]; }
-  void use_pairs(std::vector<bool> on) {
-    pairs_on_ = std::move(on);
-    number();
-  }
-
-  [[nodiscard]] MatrixX<double> sum(int joint, const Parts& over) const {
-    MatrixX<double> G = eq_.products(joint, over.front());
-    for (std::size_t k = 1; k < over.size(); ++k) G += eq_.products(joint, over[k]);
-    return G;
-  }
-  [[nodiscard]] double samples(int joint, const Parts& over) const {
-    double n = 0.0;
-    for (const int p : over) n += eq_.samples(joint, p);
-    return n;
-  }
-
-  void number() {
-    at_ = {};
-    at_.inertial = eq_.inertial_columns();
-    at_.count = at_.inertial;
-    for (int j = 0; j < eq_.joints(); ++j) {
-      at_.joint.push_back(used(j) ? at_.count : -1);
-      if (used(j)) at_.count += 5;
-    }
-    for (std::size_t p = 0; p < eq_.basis().pairs.size(); ++p) {
-      const bool on = p < pairs_on_.size() && pairs_on_[p];
-      at_.pair.push_back(on ? at_.count : -1);
-      if (on) at_.count += 3;
-    }
-  }
-
-  /// By local column of a joint: the unknown; −1: none.
-  [[nodiscard]] std::vector<int> places(int joint) const {
-    const JointColumns& c = eq_.columns(joint);
-    std::vector<int> place(static_cast<std::size_t>(c.count), -1);
-    std::copy(c.inertial.begin(), c.inertial.end(), place.begin());
-    const auto set = [&](int column, int unknown) {
-      place[static_cast<std::size_t>(column)] = unknown;
-    };
-    const int first = at_.joint[static_cast<std::size_t>(joint)];
-    const FrictionKind& kind = kinds_[static_cast<std::size_t>(joint)];
-    set(c.rotor, first);
-    set(c.offset, first + 1);
-    set(c.viscous, first + 2);
-    set(kind.slide < 0 ? c.sign + kind.transition : c.slide + kind.slide, first + 3);
-    const int speeds = static_cast<int>(eq_.basis().stribeck.size());
-    if (kind.stribeck >= 0)
-      set(c.stribeck + kind.transition * speeds + kind.stribeck, first + 4);
-    const int signs = static_cast<int>(eq_.basis().transitions.size());
-    for (std::size_t p = 0; p < at_.pair.size(); ++p) {
-      if (at_.pair[p] < 0) continue;
-      const int column = c.pair + static_cast<int>(p) * (2 + signs);
-      set(column, at_.pair[p]);
-      set(column + 1, at_.pair[p] + 1);
-      set(column + 2 + pair_transition_[p], at_.pair[p] + 2);
-    }
-    return place;
-  }
-
-  /// The weighted normal equations.
-  void assemble(const Parts& over, MatrixX<double>& H, VectorX<double>& g) const {
-    H = MatrixX<double>::Zero(at_.count, at_.count);
-    g = VectorX<double>::Zero(at_.count);
-    for (int j = 0; j < eq_.joints(); ++j) {
-      if (!used(j)) continue;
-      const MatrixX<double> G = sum(j, over);
-      const std::vector<int> place = places(j);
-      const int effort = eq_.columns(j).effort + delays_[static_cast<std::size_t>(j)];
-      const double weight = 1.0 / (noise_[j] * noise_[j] * eq_.redundancy());
-      for (std::size_t r = 0; r < place.size(); ++r) {
-        if (place[r] < 0) continue;
-        g[place[r]] += weight * G(static_cast<Index>(r), effort);
-        for (std::size_t c = 0; c < place.size(); ++c)
-          if (place[c] >= 0)
-            H(place[r], place[c]) += weight * G(static_cast<Index>(r), static_cast<Index>(c));
-      }
-    }
-  }
-
-  [[nodiscard]] std::vector<bool> not_negative() const {
-    std::vector<bool> bounded(static_cast<std::size_t>(at_.count - at_.inertial), true);
-    for (const int first : at_.joint)
-      if (first >= 0) bounded[static_cast<std::size_t>(first + 1 - at_.inertial)] = false;
-    return bounded;
-  }
-
-  /// The full model.
-  [[nodiscard]] ConsistentSolution fit(const Parts& over, double weight, bool bounded = true) const {
-    ConsistentProblem problem;
-    assemble(over, problem.H, problem.g);
-    problem.consistent = bounded;
-    problem.bodies = bodies_;
-    problem.not_negative = not_negative();
-    problem.weight = weight;
-    return solve(problem);
-  }
-
-  /// Friction, rotors and offsets with the inertial parameters π.
-  [[nodiscard]] VectorX<double> fit_friction(const Parts& over, const VectorX<double>& pi) const {
-    MatrixX<double> H;
-    VectorX<double> g;
-    assemble(over, H, g);
-    const Index n = at_.count - at_.inertial;
-    ConsistentProblem problem;
-    problem.H = H.bottomRightCorner(n, n);
-    problem.g = g.tail(n) - H.bottomLeftCorner(n, at_.inertial) * pi;
-    problem.not_negative = not_negative();
-    VectorX<double> x(at_.count);
-    x << pi, solve(problem).x;
-    return x;
-  }
-
-  [[nodiscard]] Sums errors(const VectorX<double>& x, const Parts& over) const {
-    Sums sums;
-    sums.error = sums.signal = sums.samples = VectorX<double>::Zero(eq_.joints());
-    for (int j = 0; j < eq_.joints(); ++j) {
-      if (!used(j)) continue;
-      const MatrixX<double> G = sum(j, over);
-      const std::vector<int> place = places(j);
-      const int effort = eq_.columns(j).effort + delays_[static_cast<std::size_t>(j)];
-      VectorX<double> local = VectorX<double>::Zero(static_cast<Index>(place.size()));
-      for (std::size_t k = 0; k < place.size(); ++k)
-        if (place[k] >= 0) local[static_cast<Index>(k)] = x[place[k]];
-      local[effort] = -1.0;
-      sums.error[j] = std::max(0.0, local.dot(G * local));
-      sums.signal[j] = G(effort, effort);
-      sums.samples[j] = samples(j, over);
-    }
-    return sums;
-  }
-
-  /// Takes each joint's noise from what a fit leaves.
-  void learn_noise(const Parts& over, double weight) {
-    for (int round = 0; round < 3; ++round) {
-      const Sums sums = errors(fit(over, weight, false).x, over);
-      for (int j = 0; j < eq_.joints(); ++j)
-        if (used(j) && sums.samples[j] > 0.0) {
-          const double signal = std::sqrt(sums.signal[j] / sums.samples[j]);
-          noise_[j] = std::max(std::sqrt(sums.error[j] / sums.samples[j]), 1e-4 * signal) + 1e-9;
-        }
-    }
-  }
-
-  /// The error on each training part of the fit to the others.
-  [[nodiscard]] Sums cross_validated(const Parts& over, double weight, bool bounded = true) const {
-    Sums all;
-    for (const int part : over) {
-      const Sums sums = errors(fit(without(over, part), weight, bounded).x, {part});
-      if (all.error.size() == 0) {
-        all = sums;
-      } else {
-        all.error += sums.error;
-        all.signal += sums.signal;
-        all.samples += sums.samples;
-      }
-    }
-    return all;
-  }
-
- private:
-  const Equations& eq_;
-  std::vector<bool> used_;
-  VectorX<double> prior_;
-  std::vector<BodyPrior> bodies_;
-  std::vector<FrictionKind> kinds_;
-  std::vector<int> pair_transition_;
-  std::vector<int> delays_;
-  std::vector<bool> pairs_on_;
-  VectorX<double> noise_;
-  Unknowns at_;
-};
-
-/// What the choices are made by: each joint's squared error in units of its noise.
-[[nodiscard]] double in_noise(const Sums& sums, const VectorX<double>& noise) {
-  double total = 0.0;
-  for (Index j = 0; j < noise.size(); ++j) total += sums.error[j] / (noise[j] * noise[j]);
-  return total;
-}
-
-/// How the URDF explains a joint's efforts before anything is known; in the log's units.
-struct Explained {
-  double gravity = 0.0;       ///< factor of the URDF's gravity effort
-  double gravity_size = 0.0;  ///< standard deviation of that effort, N·m
-  double balance = 0.0;       ///< above zero: the efforts drive the joint and do not brake it
-  double gain = 0.0;          ///< N·m for one unit if the URDF is right
-};
-
-[[nodiscard]] std::vector<Explained> explained(const Model& model,
-                                               const std::vector<Recording>& recordings) {
-  constexpr double cutoff = 3.0;
-  constexpr int columns = 6;  // gravity, inertias, rotor, viscous, Coulomb, offset
-  const VectorX<double> rest = rest_speed(recordings);
-  Dynamics<double> robot(model);
-  const auto nv = static_cast<std::size_t>(model.nv);
-  std::vector<MatrixX<double>> products(nv, MatrixX<double>::Zero(columns + 1, columns + 1));
-  for (const Recording& recording : recordings) {
-    const double rate = 1.0 / recording.period;
-    const int every = std::max(1, static_cast<int>(rate / (10.0 * cutoff)));
-    for (const Stretch& raw : recording.stretches) {
-      const Stretch s = differentiated(raw, recording.period, smoothing_width * cutoff, every);
-      std::vector<MatrixX<double>> X(nv, MatrixX<double>(s.samples(), columns + 1));
-      Eigen::VectorXd gravity(model.nv), effort(model.nv);
-      for (Index i = 0; i < s.samples(); ++i) {
-        (void)robot.gravity(s.q.row(i).transpose(), gravity);
-        (void)robot.inverse_dynamics(s.q.row(i).transpose(), s.v.row(i).transpose(),
-                                     s.a.row(i).transpose(), effort);
-        for (int j = 0; j < model.nv; ++j)
-          X[static_cast<std::size_t>(j)].row(i) << gravity[j], effort[j] - gravity[j], s.a(i, j),
-              s.v(i, j), smooth_sign(s.v(i, j), rest[j] + 1e-9), 1.0, s.tau(i, j);
-      }
-      const LowPass low_pass(cutoff, rate / every);
-      for (int j = 0; j < model.nv; ++j) {
-        MatrixX<double>& x = X[static_cast<std::size_t>(j)];
-        low_pass.apply(x);
-        for (Index i = 0; i < s.samples(); ++i)
-          if (std::abs(s.v(i, j)) > rest[j])
-            products[static_cast<std::size_t>(j)] += x.row(i).transpose() * x.row(i);
-      }
-    }
-  }
-  std::vector<Explained> joints;
-  for (const MatrixX<double>& G : products) {
-    const double n = std::max(G(5, 5), 1.0);
-    const Eigen::VectorXd size = (G.diagonal() / n).cwiseSqrt();
-    Eigen::MatrixXd H = G.topLeftCorner(columns, columns);
-    for (int k = 0; k < columns; ++k) H(k, k) += 1e-3 * n * size[k] * size[k] + 1e-12;
-    const Eigen::VectorXd x = H.llt().solve(Eigen::VectorXd(G.col(columns).head(columns)));
-    Explained joint;
-    joint.gravity = x[0];
-    joint.gravity_size = std::sqrt(std::max(0.0, G(0, 0) - G(0, 5) * G(0, 5) / n) / n);
-    joint.balance = x[0] * joint.gravity_size;
-    for (int k = 1; k < 5; ++k) joint.balance += x[k] * size[k];
-    const double weight = joint.gravity_size + size[1];
-    const double factor = weight > 0.0 ? (std::abs(x[0]) * joint.gravity_size + std::abs(x[1]) * size[1]) / weight : 0.0;
-    joint.gain = factor > 0.0 ? 1.0 / factor : 0.0;
-    joints.push_back(joint);
-  }
-  return joints;
-}
-
 /// How much of the cross-validated error has to go if a joint gets a delay of its own.
 constexpr double own_delay_gain = 0.99;
+/// The delays to choose from, s and steps.
+constexpr double delay_step = 0.002;
+constexpr int earliest = -4;
+constexpr int latest = 20;
 
 
 class Identifier {
@@ -354,22 +47,19 @@ class Identifier {
     rest_speed_ = rest_speed(recordings_);
     say(0.0, "looking at the motion");
     choose_cutoff();
-    say(0.05, "looking for the efforts' sign and delay");
     find_content_and_signs();
-    find_delays();
-    say(0.3, "computing the regressor");
-    Equations equations(model_, full_basis(), {cutoff_, parts});
+    say(0.1, "computing the regressor");
+    Equations equations(model_, basis(), {cutoff_, parts});
     add_all(equations);
+    say(0.3, "choosing friction and delays on the training data");
     Fitter fitter(equations, model_, used_);
-    say(0.6, "choosing friction");
-    fitter.learn_noise(training(), 10.0);
-    choose_pairs(fitter);
-    choose_friction(fitter);
-    fitter.learn_noise(training(), 10.0);
-    say(0.8, "weighing the URDF against the data");
-    choose_weight(fitter);
+    choose(fitter, training());
     compare(fitter);
-    finish(equations, fitter);
+    if (out_.chosen != Candidate::nominal && validation_.empty()) {
+      say(0.6, "the same on all data");
+      choose(fitter, range(0, parts));
+    }
+    finish(fitter);
     say(1.0, "done");
     return std::move(out_);
   }
@@ -451,92 +141,67 @@ class Identifier {
           "reports (if that is wrong: --effort whole)");
   }
 
-  /// One delay for all joints first, by the whole error, then one for each.
-  void find_delays() {
+  [[nodiscard]] Basis basis() const {
     Basis basis;
-    basis.transitions = transitions();
+    basis.transitions = {0.003, 0.01, 0.03, 0.06, 0.1, 0.2, 0.4};
     basis.slides = {0.001, 0.002, 0.005, 0.01, 0.02, 0.05};
+    if (options_.stribeck) basis.stribeck = {0.05, 0.1, 0.2, 0.4, 0.8};
     basis.gravity = gravity_;
-    basis.pairs = pairs();
-    basis.joint_delays.assign(static_cast<std::size_t>(model_.nv), 0.0);
     basis.delays.clear();
-    constexpr double step = 0.004;
-    constexpr int reach = 10;
-    constexpr int early = 2;
-    for (int d = -early; d <= reach; ++d) basis.delays.push_back(step * d);
-    Equations equations(model_, basis, {cutoff_, parts});
-    add_all(equations);
-    Fitter fitter(equations, model_, used_);
-    const int count = static_cast<int>(basis.delays.size());
-    const Parts all = training();
+    for (int d = earliest; d <= latest; ++d) basis.delays.push_back(delay_step * d);
+    for (const MotorPair& pair : options_.couplings)
+      for (const double sign : {1.0, -1.0})
+        basis.pairs.push_back({pair.first, pair.second, sign});
+    return basis;
+  }
+
+  /// All that the data decide before the last fit, by cross-validation among these parts.
+  void choose(Fitter& fitter, const Parts& over) {
+    const int common = choose_delay(fitter, over);
+    choose_pairs(fitter, over);
+    for (int round = 0; round < 2; ++round) {
+      choose_friction(fitter, over);
+      fitter.learn_noise(over, 10.0);
+      choose_own_delays(fitter, over, common);
+    }
+    choose_weight(fitter, over);
+  }
+
+  /// One delay for all joints, by the whole error.
+  [[nodiscard]] int choose_delay(Fitter& fitter, const Parts& over) const {
     double least = std::numeric_limits<double>::infinity();
-    int best = early;
-    for (int d = 0; d < count; ++d) {
+    int best = -earliest;
+    for (int d = 0; d <= latest - earliest; ++d) {
       fitter.delays().assign(static_cast<std::size_t>(model_.nv), d);
-      const double left = fitter.errors(fitter.fit(all, 10.0, false).x, all).overall();
+      const double left = fitter.errors(fitter.fit(over, 10.0, false).x, over).overall();
       if (left < least) {
         least = left;
         best = d;
       }
     }
     fitter.delays().assign(static_cast<std::size_t>(model_.nv), best);
-    fitter.learn_noise(all, 10.0);
-    choose_pairs(fitter);
-    basis.joint_delays.assign(static_cast<std::size_t>(model_.nv),
-                              basis.delays[static_cast<std::size_t>(best)]);
-    for (int round = 0; round < 2; ++round) {
-      choose_friction(fitter);
-      fitter.learn_noise(all, 10.0);
-      for (int j = 0; j < model_.nv; ++j) {
-        const auto k = static_cast<std::size_t>(j);
-        if (!used_[k]) continue;
-        std::vector<double> left;
-        for (int d = 0; d < count; ++d) {
-          fitter.delays()[k] = d;
-          left.push_back(in_noise(fitter.cross_validated(all, 10.0, false), fitter.noise()));
-        }
-        auto at = static_cast<std::size_t>(std::min_element(left.begin(), left.end()) - left.begin());
-        if (left[at] > own_delay_gain * left[static_cast<std::size_t>(best)])
-          at = static_cast<std::size_t>(best);
-        fitter.delays()[k] = static_cast<int>(at);
-        double& delay = basis.joint_delays[k];
-        delay = basis.delays[at];
-        if (at == 0 || at + 1 == left.size()) continue;
-        const double curvature = left[at - 1] - 2.0 * left[at] + left[at + 1];
-        if (curvature > 0.0)
-          delay += std::clamp(0.5 * step * (left[at - 1] - left[at + 1]) / curvature, -step, step);
+    fitter.learn_noise(over, 10.0);
+    return best;
+  }
+
+  /// A joint gets a delay of its own if that is clearly better.
+  void choose_own_delays(Fitter& fitter, const Parts& over, int common) const {
+    for (int j = 0; j < model_.nv; ++j) {
+      const auto k = static_cast<std::size_t>(j);
+      if (!used_[k]) continue;
+      std::vector<double> left;
+      for (int d = 0; d <= latest - earliest; ++d) {
+        fitter.delays()[k] = d;
+        left.push_back(in_noise(fitter.cross_validated(over, 10.0, false), fitter.noise()));
       }
+      const auto best = std::min_element(left.begin(), left.end());
+      const bool clearly = *best < own_delay_gain * left[static_cast<std::size_t>(common)];
+      fitter.delays()[k] = clearly ? static_cast<int>(best - left.begin()) : common;
     }
-    delays_ = basis.joint_delays;
-    std::vector<std::string> texts;
-    for (const double delay : delays_) texts.push_back(to_short_text(std::round(1e4 * delay) / 10.0));
-    out_.notes.push_back("the efforts come later than the positions by " + text::joined(texts) +
-                         " ms");
-  }
-
-  [[nodiscard]] static std::vector<double> transitions() {
-    return {0.003, 0.01, 0.03, 0.06, 0.1, 0.2, 0.4};
-  }
-  [[nodiscard]] std::vector<MotorPair> pairs() const {
-    std::vector<MotorPair> both;
-    for (const MotorPair& pair : options_.couplings)
-      for (const double sign : {1.0, -1.0}) both.push_back({pair.first, pair.second, sign});
-    return both;
-  }
-
-  [[nodiscard]] Basis full_basis() const {
-    Basis basis;
-    basis.transitions = transitions();
-    basis.slides = {0.001, 0.002, 0.005, 0.01, 0.02, 0.05};
-    if (options_.stribeck) basis.stribeck = {0.05, 0.1, 0.2, 0.4, 0.8};
-    basis.gravity = gravity_;
-    basis.joint_delays = delays_;
-    basis.pairs = pairs();
-    return basis;
   }
 
   /// Of each pair the sign that fits better.
-  void choose_pairs(Fitter& fitter) const {
+  void choose_pairs(Fitter& fitter, const Parts& over) const {
     const std::size_t pairs = options_.couplings.size();
     std::vector<bool> on(2 * pairs, false);
     for (std::size_t p = 0; p < pairs; ++p) {
@@ -545,22 +210,22 @@ class Identifier {
         on[2 * p] = k == 0;
         on[2 * p + 1] = k == 1;
         fitter.use_pairs(on);
-        left[k] = in_noise(fitter.errors(fitter.fit(training(), 10.0, false).x, training()),
+        left[k] = in_noise(fitter.errors(fitter.fit(over, 10.0, false).x, over),
                            fitter.noise());
       }
       on[2 * p] = left[0] <= left[1];
       on[2 * p + 1] = !on[2 * p];
     }
     fitter.use_pairs(on);
-    if (pairs > 0) fitter.learn_noise(training(), 10.0);
+    if (pairs > 0) fitter.learn_noise(over, 10.0);
   }
 
   /// Joint by joint the friction with the smallest cross-validated error.
-  void choose_friction(Fitter& fitter) const {
+  void choose_friction(Fitter& fitter, const Parts& over) const {
     const Basis& basis = fitter.basis();
     const int transitions = static_cast<int>(basis.transitions.size());
     const auto judge = [&] {
-      return in_noise(fitter.cross_validated(training(), 10.0, false), fitter.noise());
+      return in_noise(fitter.cross_validated(over, 10.0, false), fitter.noise());
     };
     double best = judge();
     for (int round = 0; round < 2; ++round) {
@@ -601,17 +266,16 @@ class Identifier {
     }
   }
 
-  void choose_weight(Fitter& fitter) {
+  void choose_weight(Fitter& fitter, const Parts& over) {
     double best = std::numeric_limits<double>::infinity();
     for (double weight = 1e4; weight > 2e-3; weight *= 0.1) {
-      const Sums sums = fitter.cross_validated(training(), weight);
+      const Sums sums = fitter.cross_validated(over, weight);
       const double left = sums.overall();
       // What is nearer to the URDF is preferred unless the other is clearly better.
       if (left < 0.98 * best) {
         best = left;
         out_.weight = weight;
       }
-      if (getenv("RD_DEBUG")) { const auto h=fitter.errors(fitter.fit(training(), weight).x, held_out()); const auto c=fitter.cross_validated(range(0,parts),weight); fprintf(stderr, "lambda %g: cv %.2f noise %.1f held out %.2f noise %.1f cv8 %.2f noise %.1f\n", weight, 100*left, in_noise(sums, fitter.noise()),100*h.overall(),in_noise(h,fitter.noise()),100*c.overall(),in_noise(c,fitter.noise()));}
     }
   }
 
@@ -651,8 +315,7 @@ class Identifier {
                       ->candidate;
   }
 
-  void finish(const Equations& equations, const Fitter& fitter) {
-    (void)equations;
+  void finish(const Fitter& fitter) {
     const Parts all = validation_.empty() ? range(0, parts) : training();
     VectorX<double> x = nominal(fitter);
     if (out_.chosen == Candidate::friction) x = fitter.fit_friction(all, fitter.prior());
@@ -667,14 +330,14 @@ class Identifier {
     out_.drives.cutoff = cutoff_;
     out_.drives.gravity = gravity_;
     const Sums sums = fitter.errors(x, all);
-    const Basis basis = full_basis();
+    const Basis& basis = fitter.basis();
     for (int j = 0; j < model_.nv; ++j) {
       Drive& drive = out_.drives.joints[static_cast<std::size_t>(j)];
       drive.factor = used_[static_cast<std::size_t>(j)] ? scale_.factor[static_cast<std::size_t>(j)] : 0.0;
       const int first = fitter.unknowns().joint[static_cast<std::size_t>(j)];
       if (first < 0) continue;
       drive.noise = std::sqrt(sums.error[j] / sums.samples[j]);
-      drive.delay = delays_[static_cast<std::size_t>(j)];
+      drive.delay = basis.delays[static_cast<std::size_t>(fitter.delays()[static_cast<std::size_t>(j)])];
       if (out_.chosen == Candidate::nominal) continue;
       const FrictionKind kind = fitter.kinds_of(j);
       drive.rotor = x[first];
@@ -715,7 +378,6 @@ class Identifier {
   std::vector<bool> used_;
   VectorX<double> rest_speed_;
   double cutoff_ = 5.0;
-  std::vector<double> delays_;
   bool gravity_ = true;
 };
 

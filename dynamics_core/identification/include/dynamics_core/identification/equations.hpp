@@ -31,9 +31,7 @@ struct Basis {
   std::vector<double> slides;           ///< rad: c/σ of friction with memory, see friction.hpp
   std::vector<double> stribeck;         ///< rad/s: v_s
   std::vector<MotorPair> pairs;
-  std::vector<double> joint_delays;     ///< s, by joint: by which its efforts come later than the
-                                        ///< positions; empty: zero
-  std::vector<double> delays = {0.0};   ///< s, beyond that: one column of efforts for each
+  std::vector<double> delays = {0.0};   ///< s, by which the efforts come later than the positions
   bool gravity = true;                  ///< false: the hardware subtracts it from the efforts
 };
 
