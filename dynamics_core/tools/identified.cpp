@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "identified.hpp"
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
@@ -232,6 +234,39 @@ Identified read_identified(const std::string& directory) {
                              "); identify again");
   }
   return identified;
+}
+
+void check_joints(const Identified& identified, const identification::Log& log) {
+  for (const std::string& joint : identified.joints)
+    if (std::find(log.joints.begin(), log.joints.end(), joint) == log.joints.end())
+      throw identification::LogError(log.source, "it has no column q_" + joint,
+                                     "give a log of the robot that was identified");
+}
+
+Model load_identified(const Identified& identified, RobotOptions options, const std::string& urdf) {
+  options.file = urdf;
+  options.joints = text::joined(identified.joints, ",");
+  for (const auto& [joint, position] : identified.locked) {
+    const bool given =
+        std::any_of(options.locked.begin(), options.locked.end(),
+                    [&, &name = joint](const auto& text) { return text.rfind(name + "=", 0) == 0; });
+    if (!given) options.locked.push_back(joint + "=" + text::to_text(position));
+  }
+  return load_robot(options);
+}
+
+identification::Drives drives_of(const Identified& identified, const Model& model) {
+  identification::Drives drives = identified.drives;
+  std::vector<int> place;
+  for (const std::string& joint : identified.joints)
+    place.push_back(model.joints[static_cast<std::size_t>(model.find_joint(joint))].v);
+  for (std::size_t k = 0; k < place.size(); ++k)
+    drives.joints[static_cast<std::size_t>(place[k])] = identified.drives.joints[k];
+  for (SharedMotor& motor : drives.shared) {
+    motor.first = place[static_cast<std::size_t>(motor.first)];
+    motor.second = place[static_cast<std::size_t>(motor.second)];
+  }
+  return drives;
 }
 
 std::string percent(double share) {

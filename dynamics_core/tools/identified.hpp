@@ -39,6 +39,14 @@ void write_identified(const std::string& directory, const std::string& urdf_file
 /// Throws std::runtime_error.
 [[nodiscard]] Identified read_identified(const std::string& directory);
 
+/// Throws LogError where the log lacks one of the joints.
+void check_joints(const Identified& identified, const identification::Log& log);
+/// The robot of that file, with the joints that moved when it was identified.
+[[nodiscard]] Model load_identified(const Identified& identified, RobotOptions options,
+                                    const std::string& urdf);
+/// The drives in the model's order.
+[[nodiscard]] identification::Drives drives_of(const Identified& identified, const Model& model);
+
 /// Per cent with as many digits as they are worth.
 [[nodiscard]] std::string percent(double share);
 

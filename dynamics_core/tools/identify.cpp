@@ -2,11 +2,13 @@
 /// `dynamics identify`: from logs of a robot to the model that is true.
 
 #include <cmath>
+#include <filesystem>
 #include <iostream>
 #include <map>
 
 #include "dynamics_core/identification/identify.hpp"
 #include "dynamics_core/identification/signals.hpp"
+#include "dynamics_core/identification/weigh.hpp"
 #include "dynamics_core/load.hpp"
 #include "dynamics_core/text.hpp"
 #include "identified.hpp"
@@ -30,6 +32,8 @@ struct IdentifyCommand {
   std::string directory = "identified";
   double cutoff = 0.0;
   bool no_stribeck = false;
+  std::string weigh;
+  std::string model;
 };
 
 [[nodiscard]] EffortContent content_of(const std::string& word) {
@@ -126,7 +130,73 @@ void print_result(const Model& model, const Identification& result) {
          " %: written to " + directory + ".";
 }
 
+/// The load on a link, by the model in a folder or the URDF as it is.
+int weigh_command(const IdentifyCommand& options) {
+  std::string folder = options.model;
+  if (folder.empty()) {  // a robot.urdf that was identified has the rest beside it
+    const std::filesystem::path beside = std::filesystem::path(options.robot.file).parent_path();
+    if (std::filesystem::exists(beside / "identify.json")) folder = beside.string() + "/.";
+  }
+  const Log first = read_log(options.logs.front());
+  const bool known = !folder.empty();
+  Identified identified;
+  if (known) {
+    identified = read_identified(folder);
+    check_joints(identified, first);
+  }
+  const Model model = known ? load_identified(identified, options.robot, identified.urdf)
+                            : robot_of_log(options.robot, first);
+  const int link = model.find_link(options.weigh);
+  if (link < 0)
+    throw UsageError("--weigh: the robot has no link '" + options.weigh +
+                     "'; `dynamics info` lists them");
+  std::vector<Recording> recordings;
+  for (const std::string& file : options.logs)
+    recordings.push_back(cleaned(read_log(file), model, options.log.rate));
+  Drives drives = nominal_drives(model);
+  if (known) {
+    drives = drives_of(identified, model);
+  } else {
+    const std::vector<double> gains = parse_gains(model, recordings, options.log.gains);
+    for (std::size_t j = 0; j < gains.size(); ++j) {
+      drives.joints[j].factor = gains[j];
+      if (std::isnan(gains[j]))
+        throw UsageError("the log has currents: give --gain for its joints, or the folder of an "
+                         "identified robot with --model");
+    }
+  }
+  const WeighedLoad load = weigh(model, drives, known, recordings, link);
+  std::cout << "The load on " << options.weigh << ", in its frame\n";
+  const auto& p = load.payload;
+  const std::string mass = text::to_short_text(p.mass);
+  std::vector<Row> rows = {{"", "", "standard deviation", ""},
+                           {"mass", mass, to_short_text(load.mass_deviation), "kg"}};
+  const bool seen = p.mass > 0.05 && p.mass > 5.0 * load.mass_deviation;
+  if (seen) {
+    const char* const names[] = {"x", "y", "z"};
+    for (int k = 0; k < 3; ++k)
+      rows.push_back({std::string("centre of mass, ") + names[k], to_short_text(p.com[k]),
+                      to_short_text(load.com_deviation[k]), "m"});
+  }
+  print_table(std::cout, rows);
+  if (!seen) {
+    std::cout << "No load to be seen.\n";
+    return 0;
+  }
+  std::cout << "Error of the efforts " << percent(load.without) << " % without the load, "
+            << percent(load.with) << " % with it\n--payload " << options.weigh << ',' << mass;
+  for (int k = 0; k < 3; ++k) std::cout << ',' << to_short_text(p.com[k]);
+  if (load.rigid) {
+    const auto& I = p.inertia;
+    for (const double x : {I.xx, I.xy, I.xz, I.yy, I.yz, I.zz})
+      std::cout << ',' << to_short_text(x);
+  }
+  std::cout << '\n';
+  return 0;
+}
+
 int identify_command(const IdentifyCommand& options) {
+  if (!options.weigh.empty()) return weigh_command(options);
   const std::string text = read_text_file(options.robot.file);
   if (text.find('<') == text.npos)
     throw UsageError(options.robot.file + ": a robot to be identified has to be a URDF");
@@ -195,6 +265,12 @@ Command add_identify(CLI::App& program) {
       ->take_all();
   app->add_option("--cutoff", options->cutoff, "Below which efforts are compared, Hz (default: from the motion)")
       ->check(CLI::PositiveNumber);
+  app->add_option("--weigh", options->weigh,
+                  "Leave the robot as it is and find the load that this link carries")
+      ->type_name("LINK");
+  app->add_option("--model", options->model,
+                  "With --weigh: the folder of the identified robot (default: where robot.urdf is)")
+      ->type_name("DIR");
   app->add_flag("--no-stribeck", options->no_stribeck, "Friction without Stribeck's effect");
   return {app, [options] { return identify_command(*options); }};
 }

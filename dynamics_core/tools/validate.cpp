@@ -48,36 +48,12 @@ void write_csv(const std::string& path, const Log& log, const Recording& recordi
 }
 
 int validate_command(const ValidateCommand& options) {
-  Identified identified = read_identified(options.directory);
+  const Identified identified = read_identified(options.directory);
   const Log log = read_log(options.file);
-  for (const std::string& joint : identified.joints)
-    if (std::find(log.joints.begin(), log.joints.end(), joint) == log.joints.end())
-      throw LogError(options.file, "it has no column q_" + joint,
-                     "give a log of the robot that was identified");
-  // The same joints move, and the others stand where they stood.
-  RobotOptions robot = options.robot;
-  robot.file = identified.urdf;
-  robot.joints = text::joined(identified.joints, ",");
-  for (const auto& [joint, position] : identified.locked) {
-    const bool given = std::any_of(robot.locked.begin(), robot.locked.end(), [&](const auto& text) {
-      return text.rfind(joint + "=", 0) == 0;
-    });
-    if (!given) robot.locked.push_back(joint + "=" + text::to_text(position));
-  }
-  const Model model = load_robot(robot);
-  robot.file = options.robot.file;
-  const Model nominal = load_robot(robot);
-  // The drives in the model's order.
-  Drives drives = identified.drives;
-  std::vector<int> place;
-  for (const std::string& joint : identified.joints)
-    place.push_back(model.joints[static_cast<std::size_t>(model.find_joint(joint))].v);
-  for (std::size_t k = 0; k < place.size(); ++k)
-    drives.joints[static_cast<std::size_t>(place[k])] = identified.drives.joints[k];
-  for (SharedMotor& motor : drives.shared) {
-    motor.first = place[static_cast<std::size_t>(motor.first)];
-    motor.second = place[static_cast<std::size_t>(motor.second)];
-  }
+  check_joints(identified, log);
+  const Model model = load_identified(identified, options.robot, identified.urdf);
+  const Model nominal = load_identified(identified, options.robot, options.robot.file);
+  Drives drives = drives_of(identified, model);
   for (const std::string& text : options.log.gains) {
     const auto equals = text.rfind('=');
     const int joint = equals == text.npos ? -1 : model.find_joint(text::trimmed(text.substr(0, equals)));

@@ -117,13 +117,13 @@ struct Scaled {
     const VectorX<double> part = H.llt().solve(g);
     VectorX<double> z = VectorX<double>::Zero(n);
     for (Index i = 0; i < m; ++i) z[free[static_cast<std::size_t>(i)]] = part[i];
-    Index worst = -1;
+    bool fine = true;
     for (Index k = 0; k < s.others; ++k)
-      if (bounded[static_cast<std::size_t>(k)] && z[first + k] < 0.0 &&
-          (worst < 0 || z[first + k] < z[worst]))
-        worst = first + k;
-    if (worst < 0) return z;
-    zero[static_cast<std::size_t>(worst)] = true;
+      if (bounded[static_cast<std::size_t>(k)] && z[first + k] < 0.0) {
+        zero[static_cast<std::size_t>(first + k)] = true;
+        fine = false;
+      }
+    if (fine) return z;
   }
 }
 

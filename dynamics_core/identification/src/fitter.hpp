@@ -96,10 +96,24 @@ class Fitter {
     number();
   }
 
+  /// The products summed over parts. Sums over all parts that a choice is made by are kept, so that
+  /// leaving out one of them is a subtraction.
   [[nodiscard]] MatrixX<double> sum(int joint, const Parts& over) const {
+    const auto j = static_cast<std::size_t>(joint);
+    if (over == total_of_) return total_[j];
+    if (over.size() + 1 == total_of_.size())
+      for (const int part : total_of_)
+        if (over == without(total_of_, part)) return total_[j] - eq_.products(joint, part);
     MatrixX<double> G = eq_.products(joint, over.front());
     for (std::size_t k = 1; k < over.size(); ++k) G += eq_.products(joint, over[k]);
     return G;
+  }
+  /// Prepares for choices among these parts.
+  void keep_sums(const Parts& over) {
+    total_of_.clear();
+    total_.clear();
+    for (int j = 0; j < eq_.joints(); ++j) total_.push_back(sum(j, over));
+    total_of_ = over;
   }
   [[nodiscard]] double samples(int joint, const Parts& over) const {
     double n = 0.0;
@@ -253,6 +267,8 @@ class Fitter {
  private:
   const Equations& eq_;
   std::vector<bool> used_;
+  Parts total_of_;
+  std::vector<MatrixX<double>> total_;  ///< by joint
   VectorX<double> prior_;
   std::vector<BodyPrior> bodies_;
   std::vector<FrictionKind> kinds_;

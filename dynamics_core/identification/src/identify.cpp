@@ -157,6 +157,7 @@ class Identifier {
 
   /// All that the data decide before the last fit, by cross-validation among these parts.
   void choose(Fitter& fitter, const Parts& over) {
+    fitter.keep_sums(over);
     const int common = choose_delay(fitter, over);
     choose_pairs(fitter, over);
     for (int round = 0; round < 2; ++round) {
@@ -189,14 +190,26 @@ class Identifier {
     for (int j = 0; j < model_.nv; ++j) {
       const auto k = static_cast<std::size_t>(j);
       if (!used_[k]) continue;
-      std::vector<double> left;
-      for (int d = 0; d <= latest - earliest; ++d) {
+      const auto judge = [&](int d) {
         fitter.delays()[k] = d;
-        left.push_back(in_noise(fitter.cross_validated(over, 10.0, false), fitter.noise()));
+        return in_noise(fitter.cross_validated(over, 10.0, false), fitter.noise());
+      };
+      const double otherwise = judge(common);
+      double least = otherwise;
+      int best = common;
+      const auto attempt = [&](int d) {
+        const double left = judge(d);
+        if (left < least) {
+          least = left;
+          best = d;
+        }
+      };
+      for (int d = 0; d <= latest - earliest; d += 3) attempt(d);
+      for (const int step : {-1, 1}) {
+        const int d = best + step;
+        if (d >= 0 && d <= latest - earliest) attempt(d);
       }
-      const auto best = std::min_element(left.begin(), left.end());
-      const bool clearly = *best < own_delay_gain * left[static_cast<std::size_t>(common)];
-      fitter.delays()[k] = clearly ? static_cast<int>(best - left.begin()) : common;
+      fitter.delays()[k] = least < own_delay_gain * otherwise ? best : common;
     }
   }
 

@@ -27,45 +27,66 @@ Drives nominal_drives(const Model& model) {
   return drives;
 }
 
-MatrixX<double> predicted(const Recording& recording, const Model& model, const Drives& drives) {
+MatrixX<double> efforts(const Stretch& s, double period, const Model& model,
+                        const Drives& drives) {
   Dynamics<double> robot(model);
   if (!drives.gravity) (void)robot.set_gravity(Vec3<double>::Zero());
+  MatrixX<double> effort(s.samples(), model.nv);
+  Eigen::VectorXd row(model.nv);
+  std::vector<JointFriction<double>> joints;
+  for (const Drive& drive : drives.joints) joints.push_back(drive.friction);
+  Friction<double> friction(joints);
+  for (Index i = 0; i < s.samples(); ++i) {
+    const Status status = robot.inverse_dynamics(s.q.row(i).transpose(), s.v.row(i).transpose(),
+                                                 s.a.row(i).transpose(), row);
+    if (status != Status::ok) row.setZero();
+    friction.advance(s.v.row(i).transpose(), period);
+    for (int j = 0; j < model.nv; ++j) {
+      const Drive& drive = drives.joints[static_cast<std::size_t>(j)];
+      const double rubbing = drive.friction.stiffness > 0.0
+                                 ? drive.friction.stiffness * friction.deflection()[j] +
+                                       drive.friction.viscous * s.v(i, j)
+                                 : drive.friction.effort(s.v(i, j));
+      // A rotor of the model's own is in the inverse dynamics already.
+      const double rotor = drive.rotor - robot.rotor_inertia(j);
+      row[j] += rotor * s.a(i, j) + rubbing + drive.offset;
+    }
+    for (const SharedMotor& motor : drives.shared) {
+      const double v = s.v(i, motor.first) + motor.sign * s.v(i, motor.second);
+      const double a = s.a(i, motor.first) + motor.sign * s.a(i, motor.second);
+      const double shared = motor.rotor * a + motor.friction.effort(v);
+      row[motor.first] += shared;
+      row[motor.second] += motor.sign * shared;
+    }
+    effort.row(i) = row.transpose();
+  }
+  return effort;
+}
+
+MatrixX<double> aligned(const Stretch& raw, double period, int every, const Drives& drives) {
+  MatrixX<double> tau = raw.tau;
+  LowPass(smoothing_width * drives.cutoff, 1.0 / period).apply(tau);
+  std::vector<double> grid(static_cast<std::size_t>(tau.rows()));
+  for (std::size_t k = 0; k < grid.size(); ++k) grid[k] = static_cast<double>(k) * period;
+  const Index n = (tau.rows() + every - 1) / every;
+  MatrixX<double> out(n, tau.cols());
+  for (Index j = 0; j < tau.cols(); ++j) {
+    const Drive& drive = drives.joints[static_cast<std::size_t>(j)];
+    std::vector<double> wanted(static_cast<std::size_t>(n));
+    for (std::size_t k = 0; k < wanted.size(); ++k)
+      wanted[k] = static_cast<double>(k) * every * period + drive.delay;
+    out.col(j) = drive.factor * interpolated(grid, tau.col(j), wanted);
+  }
+  return out;
+}
+
+MatrixX<double> predicted(const Recording& recording, const Model& model, const Drives& drives) {
   const auto n = static_cast<Index>(recording.clock.size());
   MatrixX<double> tau = MatrixX<double>::Zero(n, model.nv);
   for (std::size_t part = 0; part < recording.stretches.size(); ++part) {
-    const Stretch& raw = recording.stretches[part];
-    const Stretch s =
-        differentiated(raw, recording.period, smoothing_width * drives.cutoff, 1);
-    MatrixX<double> effort(s.samples(), model.nv);
-    Eigen::VectorXd row(model.nv);
-    std::vector<JointFriction<double>> joints;
-    for (const Drive& drive : drives.joints) joints.push_back(drive.friction);
-    Friction<double> friction(joints);
-    for (Index i = 0; i < s.samples(); ++i) {
-      const Status status = robot.inverse_dynamics(s.q.row(i).transpose(), s.v.row(i).transpose(),
-                                                   s.a.row(i).transpose(), row);
-      if (status != Status::ok) row.setZero();
-      friction.advance(s.v.row(i).transpose(), recording.period);
-      for (int j = 0; j < model.nv; ++j) {
-        const Drive& drive = drives.joints[static_cast<std::size_t>(j)];
-        // A rotor of the model's own is in the inverse dynamics already.
-        const double rotor = drive.rotor - robot.rotor_inertia(j);
-        const double rubbing =
-            drive.friction.stiffness > 0.0
-                ? drive.friction.stiffness * friction.deflection()[j] +
-                      drive.friction.viscous * s.v(i, j)
-                : drive.friction.effort(s.v(i, j));
-        row[j] += rotor * s.a(i, j) + rubbing + drive.offset;
-      }
-      for (const SharedMotor& motor : drives.shared) {
-        const double v = s.v(i, motor.first) + motor.sign * s.v(i, motor.second);
-        const double a = s.a(i, motor.first) + motor.sign * s.a(i, motor.second);
-        const double effort_of_motor = motor.rotor * a + motor.friction.effort(v);
-        row[motor.first] += effort_of_motor;
-        row[motor.second] += motor.sign * effort_of_motor;
-      }
-      effort.row(i) = row.transpose();
-    }
+    const Stretch s = differentiated(recording.stretches[part], recording.period,
+                                     smoothing_width * drives.cutoff, 1);
+    const MatrixX<double> effort = efforts(s, recording.period, model, drives);
     std::vector<double> grid(static_cast<std::size_t>(s.samples()));
     for (std::size_t k = 0; k < grid.size(); ++k)
       grid[k] = s.start + static_cast<double>(k) * recording.period;

@@ -41,6 +41,13 @@ struct Drives {
 /// The drives as the URDF has them.
 [[nodiscard]] Drives nominal_drives(const Model& model);
 
+/// τ of the model at the samples of a stretch, N·m, a sample a row.
+[[nodiscard]] MatrixX<double> efforts(const Stretch& stretch, double period, const Model& model,
+                                      const Drives& drives);
+/// The log's efforts that belong to the positions of `differentiated(raw, …, every)`, N·m.
+[[nodiscard]] MatrixX<double> aligned(const Stretch& raw, double period, int every,
+                                      const Drives& drives);
+
 /// τ by row of the log, N·m at the joints.
 [[nodiscard]] MatrixX<double> predicted(const Recording& recording, const Model& model,
                                         const Drives& drives);
