@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdlib>
 #include <limits>
 #include <numeric>
+#include <random>
 
 #include "dynamics_core/dynamics.hpp"
 #include "dynamics_core/identification/consistent.hpp"
@@ -45,6 +45,7 @@ class Identifier {
     if (scale_.factor.empty()) scale_.factor.assign(static_cast<std::size_t>(model_.nv), 1.0);
     for (int j = 0; j < model_.nv; ++j) used_.push_back(is_used(j));
     rest_speed_ = rest_speed(recordings_);
+    check_motion();
     say(0.0, "looking at the motion");
     choose_cutoff();
     find_content_and_signs();
@@ -60,6 +61,7 @@ class Identifier {
       choose(fitter, range(0, parts));
     }
     finish(fitter);
+    judge_excitation(fitter);
     say(1.0, "done");
     return std::move(out_);
   }
@@ -76,6 +78,63 @@ class Identifier {
     return std::any_of(recordings_.begin(), recordings_.end(), [&](const Recording& r) {
       return r.has_effort[static_cast<std::size_t>(j)];
     });
+  }
+
+  [[noreturn]] void refuse(const std::string& problem, const std::string& remedy) const {
+    throw LogError(recordings_.front().source, problem, remedy);
+  }
+
+  /// Refuses logs that nothing can be learnt from.
+  void check_motion() const {
+    double seconds = 0.0;
+    std::vector<std::string> moving;
+    double outside = 0.0;
+    double all = 0.0;
+    bool degrees = true;
+    for (const JointInfo& joint : model_.joints) {
+      double low = std::numeric_limits<double>::infinity();
+      double high = -low;
+      const double slack = joint.type == JointType::prismatic ? 0.1 : 0.5;
+      for (const Recording& r : recordings_)
+        for (const Stretch& s : r.stretches) {
+          low = std::min(low, s.q.col(joint.v).minCoeff());
+          high = std::max(high, s.q.col(joint.v).maxCoeff());
+          all += static_cast<double>(s.samples());
+          for (Index i = 0; i < s.samples(); ++i)
+            outside += s.q(i, joint.v) < joint.limits.lower - slack ||
+                               s.q(i, joint.v) > joint.limits.upper + slack
+                           ? 1.0
+                           : 0.0;
+        }
+      constexpr double degree = 3.14159265358979323846 / 180.0;
+      if (joint.type == JointType::revolute)
+        degrees = degrees && low * degree > joint.limits.lower - slack &&
+                  high * degree < joint.limits.upper + slack;
+      if (high - low > 0.01) moving.push_back(joint.name);
+    }
+    for (const Recording& r : recordings_)
+      for (const Stretch& s : r.stretches)
+        seconds += static_cast<double>(s.samples()) * r.period;
+    if (outside > 0.05 * all && degrees)
+      refuse(to_short_text(std::round(100.0 * outside / all)) +
+                 " % of the positions are beyond the joints' limits, and would not be if they were "
+                 "degrees",
+             "write them in radians");
+    if (outside > 0.2 * all)
+      refuse(to_short_text(std::round(100.0 * outside / all)) +
+                 " % of the positions are beyond the joints' limits",
+             "is it the log of another robot, or in other units than rad and m?");
+    if (std::none_of(used_.begin(), used_.end(), [](bool used) { return used; }))
+      refuse("it has no efforts that can be used",
+             "add columns tau_<joint>, or say the gains of the currents with --gain");
+    if (moving.empty())
+      refuse("nothing moves in it", "record the robot while all its joints move");
+    if (moving.size() == 1 && model_.nv > 1)
+      refuse("only joint '" + moving.front() + "' moves in it",
+             "record a motion of all joints at once");
+    if (seconds < 3.0)
+      refuse("it is " + to_short_text(seconds) + " s long",
+             "record at least ten seconds, better a minute");
   }
 
   void add_all(Equations& equations) const {
@@ -285,7 +344,7 @@ class Identifier {
       const Sums sums = fitter.cross_validated(over, weight);
       const double left = sums.overall();
       // What is nearer to the URDF is preferred unless the other is clearly better.
-      if (left < 0.98 * best) {
+      if (left < 0.99 * best) {
         best = left;
         out_.weight = weight;
       }
@@ -321,11 +380,16 @@ class Identifier {
     judge(Candidate::nominal, nominal(fitter));
     judge(Candidate::friction, fitter.fit_friction(training(), fitter.prior()));
     judge(Candidate::full, fitter.fit(training(), out_.weight).x);
-    out_.chosen = std::min_element(out_.scores.begin(), out_.scores.end(),
-                                   [](const CandidateScore& a, const CandidateScore& b) {
-                                     return a.held_out < b.held_out;
-                                   })
-                      ->candidate;
+    // The full model is held near the URDF already; alike on the data it knows more of the robot.
+    const auto held_out_error = [&](Candidate candidate) {
+      return out_.scores[static_cast<std::size_t>(candidate)].held_out;
+    };
+    const Candidate better =
+        held_out_error(Candidate::full) <= 1.02 * held_out_error(Candidate::friction)
+            ? Candidate::full
+            : Candidate::friction;
+    out_.chosen = held_out_error(better) < held_out_error(Candidate::nominal) ? better
+                                                                             : Candidate::nominal;
   }
 
   void finish(const Fitter& fitter) {
@@ -379,6 +443,120 @@ class Identifier {
       motor.friction.transition =
           basis.transitions[static_cast<std::size_t>(fitter.pair_transition(p))];
       out_.drives.shared.push_back(motor);
+    }
+  }
+
+  /// The parameters that the efforts tell, their deviations, and what they do not tell well.
+  void judge_excitation(const Fitter& fitter) {
+    const Parts all = validation_.empty() ? range(0, parts) : training();
+    MatrixX<double> H;
+    VectorX<double> g;
+    fitter.assemble(all, H, g);
+    const BaseParameters base = base_parameters(model_);
+    const std::vector<std::string> names = parameter_names(model_);
+    const Index n = base.size();
+    const Index others = fitter.unknowns().count - fitter.unknowns().inertial;
+    // Columns of the base parameters, then of the drives.
+    std::vector<Index> picked(base.columns.begin(), base.columns.end());
+    for (Index k = 0; k < others; ++k) picked.push_back(fitter.unknowns().inertial + k);
+    const auto count = static_cast<Index>(picked.size());
+    Eigen::MatrixXd P(count, count);
+    for (Index r = 0; r < count; ++r)
+      for (Index c = 0; c < count; ++c)
+        P(r, c) = H(picked[static_cast<std::size_t>(r)], picked[static_cast<std::size_t>(c)]);
+    // Each column in its own size, so that units do not matter.
+    Eigen::VectorXd size = P.diagonal().cwiseMax(0.0).cwiseSqrt();
+    std::vector<Index> told;
+    for (Index k = 0; k < count; ++k)
+      if (size[k] > 1e-6 * size.maxCoeff()) told.push_back(k);
+    const auto m = static_cast<Index>(told.size());
+    Eigen::MatrixXd C(m, m);
+    for (Index r = 0; r < m; ++r)
+      for (Index c = 0; c < m; ++c) {
+        const Index i = told[static_cast<std::size_t>(r)];
+        const Index j = told[static_cast<std::size_t>(c)];
+        C(r, c) = P(i, j) / (size[i] * size[j]);
+      }
+    const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> eigen(C);
+    // A joint's rotor and its links' inertia about the first axes are one to the efforts; such
+    // directions say nothing of the motion.
+    const Eigen::VectorXd d = eigen.eigenvalues();
+    const double floor = 1e-9 * d[m - 1];
+    double smallest = d[m - 1];
+    Eigen::VectorXd inverse(m);
+    for (Index k = 0; k < m; ++k) {
+      inverse[k] = d[k] > floor ? 1.0 / d[k] : 0.0;
+      if (d[k] > floor) smallest = std::min(smallest, d[k]);
+    }
+    out_.condition = std::sqrt(d[m - 1] / smallest);
+    const Eigen::VectorXd variance =
+        (eigen.eigenvectors().cwiseAbs2() * inverse).eval();
+    const VectorX<double> nominal = base.reduce(out_.pi_nominal);
+    const VectorX<double> value = base.reduce(out_.pi);
+    for (Index k = 0; k < m; ++k) {
+      const Index i = told[static_cast<std::size_t>(k)];
+      if (i >= n) continue;
+      const auto column = static_cast<std::size_t>(base.columns[static_cast<std::size_t>(i)]);
+      out_.parameters.push_back({names[column], nominal[i], value[i],
+                                 std::sqrt(variance[k]) / size[i]});
+    }
+    for (const JointInfo& joint : model_.joints) advise(joint);
+    if (out_.condition > 1000.0)
+      out_.advice.push_back("the motion tells some parameters badly (condition number " +
+                            to_short_text(out_.condition) +
+                            "): move all joints at once, faster and over more of their range");
+    check_mass_matrix();
+  }
+
+  void advise(const JointInfo& joint) {
+    double low = std::numeric_limits<double>::infinity();
+    double high = -low;
+    double fastest = 0.0;
+    for (const Recording& r : recordings_)
+      for (const Stretch& s : r.stretches) {
+        low = std::min(low, s.q.col(joint.v).minCoeff());
+        high = std::max(high, s.q.col(joint.v).maxCoeff());
+        fastest = std::max(fastest, 100.0 * rest_speed_[joint.v]);
+      }
+    const double wide = joint.limits.upper - joint.limits.lower;
+    if (high - low < 1e-3)
+      out_.advice.push_back("joint '" + joint.name +
+                            "' does not move: nothing is known of its friction and rotor; move it");
+    else if (std::isfinite(wide) && high - low < 0.1 * wide)
+      out_.advice.push_back("joint '" + joint.name + "' moves over " + to_short_text(high - low) +
+                            " of " + to_short_text(wide) + "; move it farther");
+    else if (std::isfinite(joint.limits.velocity) && fastest < 0.1 * joint.limits.velocity)
+      out_.advice.push_back("joint '" + joint.name + "' moves at " + to_short_text(fastest) +
+                            " of " + to_short_text(joint.limits.velocity) + " a second; move it faster");
+  }
+
+  /// M is positive definite if all bodies are; the poses make sure of it.
+  void check_mass_matrix() const {
+    constexpr int poses = 200;
+    Dynamics<double> robot(model_);
+    Eigen::MatrixXd Y(model_.nv, out_.pi.size());
+    std::mt19937 random(1);
+    const Eigen::VectorXd none = Eigen::VectorXd::Zero(model_.nv);
+    (void)robot.set_gravity(Vec3<double>::Zero());
+    for (int k = 0; k < poses; ++k) {
+      Eigen::VectorXd q(model_.nq);
+      for (const JointInfo& joint : model_.joints) {
+        const double lower = std::max(joint.limits.lower, -3.2);
+        const double upper = std::min(joint.limits.upper, 3.2);
+        q[joint.q] = lower + (upper - lower) * static_cast<double>(random()) / 4294967295.0;
+      }
+      Eigen::MatrixXd M(model_.nv, model_.nv);
+      for (int j = 0; j < model_.nv; ++j) {
+        const Status status =
+            robot.regressor().matrix(q, none, Eigen::VectorXd::Unit(model_.nv, j), Y);
+        if (status != Status::ok) continue;
+        M.col(j) = Y * out_.pi;
+        M(j, j) += out_.drives.joints[static_cast<std::size_t>(j)].rotor;
+      }
+      if (Eigen::LLT<Eigen::MatrixXd>(M).info() != Eigen::Success)
+        throw LogError(recordings_.front().source,
+                       "the mass matrix of the identified robot is not positive definite",
+                       "give a log with more motion");
     }
   }
 
