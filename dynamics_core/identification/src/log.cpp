@@ -26,8 +26,8 @@ constexpr std::size_t largest = 512U << 20U;
                  "give a part of it: one to five minutes of varied motion are enough");
 }
 
-/// zlib reads plain files as they are.
-[[nodiscard]] std::string read_text(const std::string& path) {
+/// zlib reads plain files as they are. `whole` is false where a compressed one breaks off.
+[[nodiscard]] std::string read_text(const std::string& path, bool& whole) {
   std::error_code error;
   if (fs::is_directory(path, error))
     throw LogError(path, "is a folder and not a log", "name a CSV file in it");
@@ -44,6 +44,9 @@ constexpr std::size_t largest = 512U << 20U;
   }
   if (got < 0 && text.empty())
     throw LogError(path, "is compressed but damaged", "compress it again");
+  int error_number = Z_OK;
+  (void)gzerror(file.get(), &error_number);
+  whole = error_number == Z_OK;
   return text;
 }
 
@@ -179,6 +182,11 @@ Log parse_log(const std::string& text, const std::string& source) {
   return Reader(text, source).read();
 }
 
-Log read_log(const std::string& path) { return parse_log(read_text(path), path); }
+Log read_log(const std::string& path) {
+  bool whole = true;
+  Log log = parse_log(read_text(path, whole), path);
+  if (!whole) log.notes.emplace_back("the compressed file breaks off; what is there was taken");
+  return log;
+}
 
 }  // namespace dynamics_core::identification

@@ -42,7 +42,7 @@ long remove_wild(Eigen::Ref<VectorX<double>> x) {
     if (std::isfinite(value)) sizes.push_back(std::abs(value));
   // Noise, and where that is none, a share of the signal.
   const double allowed =
-      30.0 * quantile(departures, 0.995) + 0.1 * quantile(sizes, 0.995) + 1e-9;
+      50.0 * quantile(departures, 0.95) + 0.1 * quantile(sizes, 0.95) + 1e-9;
   long removed = 0;
   for (Index i = 0; i < n; ++i) {
     if (std::isfinite(x[i]) && departure[i] <= allowed) continue;
