@@ -7,11 +7,14 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <iostream>
 #include <nlohmann/json.hpp>
 
+#include "dynamics_core/identification/signals.hpp"
 #include "dynamics_core/identification/urdf_edit.hpp"
 #include "dynamics_core/load.hpp"
 #include "dynamics_core/text.hpp"
+#include "page.hpp"
 
 namespace dynamics_core::tools {
 
@@ -68,17 +71,56 @@ template <class Vector>
   return model.joints[static_cast<std::size_t>(dof)].name;
 }
 
-[[nodiscard]] Json json_of(const Model& model, const std::map<std::string, double>& locked,
-                           const Identification& result, const std::vector<std::string>& notes) {
+/// Efforts over time for the page, below the cut-off.
+[[nodiscard]] Json traces(const Finding& finding, const std::string& urdf) {
+  constexpr Eigen::Index points = 700;
+  const identification::Recording& log = finding.shown;
+  const identification::Drives& drives = finding.result.drives;
+  // The same joints move in the file that is written.
+  ModelOptions options;
+  options.joints.emplace();
+  for (const JointInfo& joint : finding.model.joints) options.joints->push_back(joint.name);
+  options.locked = finding.locked;
+  const Model model = load_urdf_string(urdf, options);
+  identification::Drives plain = identification::nominal_drives(finding.model);
+  plain.gravity = drives.gravity;
+  plain.cutoff = drives.cutoff;
+  const identification::LowPass low_pass(drives.cutoff, 1.0 / log.period);
+  const auto json_of = [&](MatrixX<double> x) {
+    low_pass.apply(x);
+    const Eigen::Index every = std::max<Eigen::Index>(1, x.rows() / points);
+    Json all = Json::array();
+    for (Eigen::Index j = 0; j < x.cols(); ++j) {
+      Json trace = Json::array();
+      for (Eigen::Index i = 0; i < x.rows(); i += every)
+        trace.push_back(std::round(1e4 * x(i, j)) / 1e4);
+      all.push_back(std::move(trace));
+    }
+    return all;
+  };
+  Json t = Json::array();
+  const auto rows = static_cast<Eigen::Index>(log.clock.size());
+  for (Eigen::Index i = 0; i < rows; i += std::max<Eigen::Index>(1, rows / points))
+    t.push_back(log.clock[static_cast<std::size_t>(i)] - log.clock.front());
+  return {{"t", std::move(t)},
+          {"measured", json_of(identification::measured(log, drives))},
+          {"predicted", json_of(identification::predicted(log, model, drives))},
+          {"nominal", json_of(identification::predicted(log, finding.model, plain))}};
+}
+
+[[nodiscard]] Json json_of(const Finding& finding, const std::string& urdf) {
+  const Model& model = finding.model;
+  const Identification& result = finding.result;
   Json json;
   json["robot"] = model.name;
+  json["verdict"] = finding.verdict;
   json["chosen"] = to_string(result.chosen);
-  json["notes"] = notes;
+  json["notes"] = finding.notes;
   json["advice"] = result.advice;
   json["cutoff"] = result.drives.cutoff;
   json["bandwidth"] = result.bandwidth;
   json["effort_contains_gravity"] = result.drives.gravity;
-  json["locked"] = locked;
+  json["locked"] = finding.locked;
   json["joints"] = Json::array();
   for (int j = 0; j < model.nv; ++j) {
     const Drive& drive = result.drives.joints[static_cast<std::size_t>(j)];
@@ -115,6 +157,7 @@ template <class Vector>
                                        {"standard_deviation", finite_or_null(p.deviation)}});
   json["inertial_parameters"] = finite_list(result.pi);
   json["nominal_inertial_parameters"] = finite_list(result.pi_nominal);
+  json["traces"] = traces(finding, urdf);
   return json;
 }
 
@@ -171,9 +214,9 @@ Model robot_of_log(const RobotOptions& options, const identification::Log& log) 
   return load_robot(with_joints);
 }
 
-void write_identified(const std::string& directory, const std::string& urdf_file,
-                      const Model& model, const std::map<std::string, double>& locked,
-                      const Identification& result, const std::vector<std::string>& notes) {
+void write_identified(const std::string& directory, const Finding& finding) {
+  const Model& model = finding.model;
+  const Identification& result = finding.result;
   std::map<std::string, identification::JointDynamics> dynamics;
   for (int j = 0; j < model.nv; ++j) {
     const Drive& drive = result.drives.joints[static_cast<std::size_t>(j)];
@@ -181,8 +224,8 @@ void write_identified(const std::string& directory, const std::string& urdf_file
     dynamics[joint_name(model, j)] = {drive.friction.viscous, drive.friction.coulomb};
   }
   const std::string urdf = identification::edited_urdf(
-      read_text_file(urdf_file), identification::link_inertials(model, result.pi), dynamics);
-  (void)load_urdf_string(urdf);  // it has to load before it is written
+      read_text_file(finding.urdf_file), identification::link_inertials(model, result.pi), dynamics);
+  const Json json = json_of(finding, urdf);  // it has to load before it is written
   const fs::path folder(directory);
   std::error_code error;
   fs::create_directories(folder, error);
@@ -190,8 +233,13 @@ void write_identified(const std::string& directory, const std::string& urdf_file
     throw std::runtime_error(directory + ": cannot be made a folder; choose another with -o");
   write_file(folder / "robot.urdf", urdf);
   write_file(folder / "friction.yaml", friction_yaml(model, result));
-  write_file(folder / "identify.json",
-             json_of(model, locked, result, notes).dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
+  const std::string data = (folder / "identify.json").string();
+  write_file(data, json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
+  try {
+    draw_page("identify_report.py", data, (folder / "index.html").string());
+  } catch (const std::runtime_error& failure) {
+    std::cerr << "warning: " << failure.what() << '\n';
+  }
 }
 
 Identified read_identified(const std::string& directory) {

@@ -31,11 +31,19 @@ struct Identified {
   std::map<std::string, double> locked;      ///< joints that stood still, and where
   identification::Drives drives;
 };
-/// Writes robot.urdf, friction.yaml and identify.json, each as a whole. Throws std::runtime_error.
-void write_identified(const std::string& directory, const std::string& urdf_file,
-                      const Model& model, const std::map<std::string, double>& locked,
-                      const identification::Identification& result,
-                      const std::vector<std::string>& notes);
+/// What `dynamics identify` found, and of what.
+struct Finding {
+  std::string urdf_file;
+  const Model& model;
+  std::map<std::string, double> locked;
+  const identification::Identification& result;
+  const identification::Recording& shown;  ///< the log that the page shows
+  std::vector<std::string> notes;
+  std::string verdict;
+};
+/// Writes robot.urdf, friction.yaml and identify.json, each as a whole, and draws index.html; without
+/// Python or matplotlib a warning says so. Throws std::runtime_error.
+void write_identified(const std::string& directory, const Finding& finding);
 /// Throws std::runtime_error.
 [[nodiscard]] Identified read_identified(const std::string& directory);
 

@@ -231,9 +231,11 @@ int identify_command(const IdentifyCommand& options) {
   for (const std::string& note : notes) std::cout << "- " << note << '\n';
   print_result(model, result);
   for (const std::string& advice : result.advice) std::cout << "! " << advice << '\n';
-  write_identified(options.directory, options.robot.file, model, locked_joints(options.robot, model),
-                   result, notes);
-  std::cout << '\n' << verdict(result, options.directory) << '\n';
+  const Recording& shown = validation.empty() ? recordings.front() : validation.front();
+  const std::string sentence = verdict(result, options.directory);
+  write_identified(options.directory, {options.robot.file, model, locked_joints(options.robot, model),
+                                       result, shown, notes, sentence});
+  std::cout << '\n' << sentence << '\n';
   return result.chosen == Candidate::nominal ? nothing_better : 0;
 }
 

@@ -47,7 +47,7 @@ int run(const Command& command) {
 /// Why a command that the documents name is not there.
 std::string left_out([[maybe_unused]] const std::string& command) {
 #ifndef RD_HAVE_IDENTIFICATION
-  if (command == "identify" || command == "validate")
+  if (command == "excite" || command == "identify" || command == "validate")
     return "; this program was built without Ceres (libceres-dev)";
 #endif
   return {};
@@ -84,7 +84,7 @@ int main(int argc, char** argv) {
                                          tools::add_count(program),   tools::add_track(program),
                                          tools::add_generate(program)};
 #ifdef RD_HAVE_IDENTIFICATION
-  for (const auto add : {tools::add_identify, tools::add_validate}) commands.push_back(add(program));
+  for (const auto add : {tools::add_excite, tools::add_identify, tools::add_validate}) commands.push_back(add(program));
 #endif
   for (CLI::App* app : program.get_subcommands({}))
     app->set_version_flag("--version", version, "Print the version and the instructions in use");

@@ -1,18 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <spawn.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <cmath>
 #include <cstdio>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 
 #include "dynamics_core/dynamics.hpp"
+#include "page.hpp"
 #include "track.hpp"
 
 namespace dynamics_core::tools {
@@ -200,38 +196,6 @@ class Skeleton {
   return data;
 }
 
-/// report.py stands beside the executable in a build and under share/ once installed.
-[[nodiscard]] fs::path find_script() {
-  std::error_code error;
-  const fs::path here = fs::read_symlink("/proc/self/exe", error).parent_path();
-  for (const char* place : {"report.py", "../share/realtime_dynamics/report.py",
-                            "../../share/realtime_dynamics/report.py"}) {
-    fs::path script = here / place;
-    if (fs::exists(script, error)) return script;
-  }
-  throw std::runtime_error("report.py, which draws the page, is not where it was installed");
-}
-
-/// The system's own Python has the system's matplotlib, whatever PATH says.
-void run_python(const std::vector<std::string>& arguments) {
-  std::string python = access("/usr/bin/python3", X_OK) == 0 ? "/usr/bin/python3" : "python3";
-  std::vector<char*> argv = {python.data()};
-  std::vector<std::string> words = arguments;
-  for (std::string& word : words) argv.push_back(word.data());
-  argv.push_back(nullptr);
-  pid_t child = 0;
-  if (const int error =
-          posix_spawnp(&child, python.c_str(), nullptr, nullptr, argv.data(), environ);
-      error != 0)
-    throw std::runtime_error(std::string("python3, which draws the page, cannot be started: ") +
-                             std::strerror(error) + "; install python3-matplotlib");
-  int status = 0;
-  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
-  }
-  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
-    throw std::runtime_error("the page was not drawn; its data are in " + arguments[1]);
-}
-
 }  // namespace
 
 std::string write_report(const std::string& directory, const Experiment& experiment,
@@ -248,7 +212,7 @@ std::string write_report(const std::string& directory, const Experiment& experim
   out << json.dump(-1, ' ', false, Json::error_handler_t::replace) << '\n';
   out.close();
   if (!out) throw std::runtime_error(data + ": cannot be written");
-  run_python({find_script().string(), data, page});
+  draw_page("report.py", data, page);
   return page;
 }
 
