@@ -49,12 +49,9 @@ template <class Vector>
 }
 
 [[nodiscard]] Json friction_json(const JointFriction<double>& f) {
-  return {{"viscous", f.viscous},
-          {"coulomb", f.coulomb},
-          {"breakaway", f.breakaway},
-          {"stribeck_velocity", f.stribeck_velocity},
-          {"transition", f.transition},
-          {"stiffness", f.stiffness}};
+  return {{"viscous", f.viscous},       {"coulomb", f.coulomb},
+          {"breakaway", f.breakaway},   {"stribeck_velocity", f.stribeck_velocity},
+          {"transition", f.transition}, {"stiffness", f.stiffness}};
 }
 [[nodiscard]] JointFriction<double> friction_of(const Json& json) {
   JointFriction<double> f;
@@ -178,7 +175,8 @@ template <class Vector>
     friction += ", transition: " + to_short_text(f.transition) + "}\n";
   }
   std::string yaml =
-      "# What `dynamics identify` found of the joints, for FeedforwardController beside robot.urdf.\n";
+      "# What `dynamics identify` found of the joints, for FeedforwardController beside "
+      "robot.urdf.\n";
   for (const SharedMotor& motor : result.drives.shared)
     yaml += "# Not in here, as the controller does not know it: the motor that " +
             joint_name(model, motor.first) + " and " + joint_name(model, motor.second) +
@@ -223,8 +221,9 @@ void write_identified(const std::string& directory, const Finding& finding) {
     if (drive.factor == 0.0 || result.chosen == Candidate::nominal) continue;
     dynamics[joint_name(model, j)] = {drive.friction.viscous, drive.friction.coulomb};
   }
-  const std::string urdf = identification::edited_urdf(
-      read_text_file(finding.urdf_file), identification::link_inertials(model, result.pi), dynamics);
+  const std::string urdf =
+      identification::edited_urdf(read_text_file(finding.urdf_file),
+                                  identification::link_inertials(model, result.pi), dynamics);
   const Json json = json_of(finding, urdf);  // it has to load before it is written
   const fs::path folder(directory);
   std::error_code error;
@@ -295,9 +294,9 @@ Model load_identified(const Identified& identified, RobotOptions options, const 
   options.file = urdf;
   options.joints = text::joined(identified.joints, ",");
   for (const auto& [joint, position] : identified.locked) {
-    const bool given =
-        std::any_of(options.locked.begin(), options.locked.end(),
-                    [&, &name = joint](const auto& text) { return text.rfind(name + "=", 0) == 0; });
+    const bool given = std::any_of(
+        options.locked.begin(), options.locked.end(),
+        [&, &name = joint](const auto& text) { return text.rfind(name + "=", 0) == 0; });
     if (!given) options.locked.push_back(joint + "=" + text::to_text(position));
   }
   return load_robot(options);

@@ -26,9 +26,9 @@ void add_log_options(CLI::App& app, LogOptions& options);
 
 /// What a folder written by `dynamics identify` says beside its robot.urdf.
 struct Identified {
-  std::string urdf;                          ///< path
-  std::vector<std::string> joints;           ///< of the drives, in their order
-  std::map<std::string, double> locked;      ///< joints that stood still, and where
+  std::string urdf;                      ///< path
+  std::vector<std::string> joints;       ///< of the drives, in their order
+  std::map<std::string, double> locked;  ///< joints that stood still, and where
   identification::Drives drives;
 };
 /// What `dynamics identify` found, and of what.

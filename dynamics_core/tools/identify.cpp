@@ -56,7 +56,8 @@ struct IdentifyCommand {
     const std::vector<std::string> names = text::split(text);
     if (names.size() != 2)
       throw UsageError("--couple '" + text + "': name two joints, as in joint_5,joint_6");
-    pairs.push_back({dof_of(model, names[0], "--couple"), dof_of(model, names[1], "--couple"), 1.0});
+    pairs.push_back(
+        {dof_of(model, names[0], "--couple"), dof_of(model, names[1], "--couple"), 1.0});
   }
   return pairs;
 }
@@ -92,7 +93,8 @@ struct IdentifyCommand {
       locked[joint.name] = 0.0;
   for (const std::string& text : options.locked) {
     const auto equals = text.rfind('=');
-    locked[text::trimmed(text.substr(0, equals))] = parse_number(text.substr(equals + 1), "--locked");
+    locked[text::trimmed(text.substr(0, equals))] =
+        parse_number(text.substr(equals + 1), "--locked");
   }
   return locked;
 }
@@ -121,13 +123,16 @@ void print_result(const Model& model, const Identification& result) {
 }
 
 [[nodiscard]] std::string verdict(const Identification& result, const std::string& directory) {
-  const auto error = [&](Candidate c) { return percent(result.scores[static_cast<std::size_t>(c)].held_out); };
+  const auto error = [&](Candidate c) {
+    return percent(result.scores[static_cast<std::size_t>(c)].held_out);
+  };
   if (result.chosen == Candidate::nominal)
     return "The URDF as it is predicts the held-out efforts best (" + error(Candidate::nominal) +
            " %): nothing was found that is better.";
-  return "The " + std::string(to_string(result.chosen)) + " model predicts the held-out efforts to " +
-         error(result.chosen) + " %, the URDF as it is to " + error(Candidate::nominal) +
-         " %: written to " + directory + ".";
+  return "The " + std::string(to_string(result.chosen)) +
+         " model predicts the held-out efforts to " + error(result.chosen) +
+         " %, the URDF as it is to " + error(Candidate::nominal) + " %: written to " + directory +
+         ".";
 }
 
 /// The load on a link, by the model in a folder or the URDF as it is.
@@ -161,8 +166,9 @@ int weigh_command(const IdentifyCommand& options) {
     for (std::size_t j = 0; j < gains.size(); ++j) {
       drives.joints[j].factor = gains[j];
       if (std::isnan(gains[j]))
-        throw UsageError("the log has currents: give --gain for its joints, or the folder of an "
-                         "identified robot with --model");
+        throw UsageError(
+            "the log has currents: give --gain for its joints, or the folder of an "
+            "identified robot with --model");
     }
   }
   const WeighedLoad load = weigh(model, drives, known, recordings, link);
@@ -220,7 +226,8 @@ int identify_command(const IdentifyCommand& options) {
   std::vector<std::string> notes;
   for (const std::vector<Recording>* some : {&recordings, &validation})
     for (const Recording& recording : *some)
-      for (const std::string& note : recording.notes) notes.push_back(recording.source + ": " + note);
+      for (const std::string& note : recording.notes)
+        notes.push_back(recording.source + ": " + note);
   Identification result;
   {
     Progress progress(1.0, true);
@@ -233,8 +240,9 @@ int identify_command(const IdentifyCommand& options) {
   for (const std::string& advice : result.advice) std::cout << "! " << advice << '\n';
   const Recording& shown = validation.empty() ? recordings.front() : validation.front();
   const std::string sentence = verdict(result, options.directory);
-  write_identified(options.directory, {options.robot.file, model, locked_joints(options.robot, model),
-                                       result, shown, notes, sentence});
+  write_identified(options.directory,
+                   {options.robot.file, model, locked_joints(options.robot, model), result, shown,
+                    notes, sentence});
   std::cout << '\n' << sentence << '\n';
   return result.chosen == Candidate::nominal ? nothing_better : 0;
 }
@@ -242,11 +250,12 @@ int identify_command(const IdentifyCommand& options) {
 }  // namespace
 
 Command add_identify(CLI::App& program) {
-  CLI::App* app = program.add_subcommand(
-      "identify", "Find the model that is true from logs of the real robot");
+  CLI::App* app =
+      program.add_subcommand("identify", "Find the model that is true from logs of the real robot");
   auto options = std::make_shared<IdentifyCommand>();
   add_robot_options(*app, options->robot);
-  app->add_option("LOG", options->logs, "CSV: time,q_<joint>…,tau_<joint>… or current_<joint>… (.gz too)")
+  app->add_option("LOG", options->logs,
+                  "CSV: time,q_<joint>…,tau_<joint>… or current_<joint>… (.gz too)")
       ->required();
   app->add_option("-o,--output", options->directory, "Folder to write to")
       ->type_name("DIR")
@@ -265,7 +274,8 @@ Command add_identify(CLI::App& program) {
       ->type_name("A,B")
       ->expected(1)
       ->take_all();
-  app->add_option("--cutoff", options->cutoff, "Below which efforts are compared, Hz (default: from the motion)")
+  app->add_option("--cutoff", options->cutoff,
+                  "Below which efforts are compared, Hz (default: from the motion)")
       ->check(CLI::PositiveNumber);
   app->add_option("--weigh", options->weigh,
                   "Leave the robot as it is and find the load that this link carries")

@@ -80,11 +80,12 @@ int main(int argc, char** argv) {
 
   namespace tools = dynamics_core::tools;
   std::vector<Command> commands = {tools::add_info(program),    tools::add_check(program),
-                                         tools::add_eval(program),    tools::add_simulate(program),
-                                         tools::add_count(program),   tools::add_track(program),
-                                         tools::add_generate(program)};
+                                   tools::add_eval(program),    tools::add_simulate(program),
+                                   tools::add_count(program),   tools::add_track(program),
+                                   tools::add_generate(program)};
 #ifdef RD_HAVE_IDENTIFICATION
-  for (const auto add : {tools::add_excite, tools::add_identify, tools::add_validate}) commands.push_back(add(program));
+  for (const auto add : {tools::add_excite, tools::add_identify, tools::add_validate})
+    commands.push_back(add(program));
 #endif
   for (CLI::App* app : program.get_subcommands({}))
     app->set_version_flag("--version", version, "Print the version and the instructions in use");

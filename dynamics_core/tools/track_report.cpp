@@ -91,7 +91,8 @@ struct Histogram {
   [[nodiscard]] static Json edges() {
     Json json = Json::array();
     for (int i = 0; i <= bins; ++i)
-      json.push_back(short_number(lowest * std::pow(highest / lowest, static_cast<double>(i) / bins)));
+      json.push_back(
+          short_number(lowest * std::pow(highest / lowest, static_cast<double>(i) / bins)));
     return json;
   }
   [[nodiscard]] static Json count(const std::vector<std::int64_t>& nanoseconds) {

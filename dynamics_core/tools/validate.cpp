@@ -56,7 +56,8 @@ int validate_command(const ValidateCommand& options) {
   Drives drives = drives_of(identified, model);
   for (const std::string& text : options.log.gains) {
     const auto equals = text.rfind('=');
-    const int joint = equals == text.npos ? -1 : model.find_joint(text::trimmed(text.substr(0, equals)));
+    const int joint =
+        equals == text.npos ? -1 : model.find_joint(text::trimmed(text.substr(0, equals)));
     if (joint < 0) throw UsageError("--gain '" + text + "': write it as joint=value");
     Drive& drive = drives.joints[static_cast<std::size_t>(joint)];
     if (drive.factor == 0.0) continue;
@@ -77,10 +78,10 @@ int validate_command(const ValidateCommand& options) {
     plain.joints[j].delay = drives.joints[j].delay;
   }
   const Score identified_score = score(recording, drives, prediction, cutoff);
-  const Score nominal_score =
-      score(recording, plain, predicted(recording, nominal, plain), cutoff);
+  const Score nominal_score = score(recording, plain, predicted(recording, nominal, plain), cutoff);
 
-  std::cout << "\nError below " << to_short_text(cutoff) << " Hz in " << to_short_text(identified_score.seconds)
+  std::cout << "\nError below " << to_short_text(cutoff) << " Hz in "
+            << to_short_text(identified_score.seconds)
             << " s of motion, RMS over RMS of the effort\n";
   std::vector<Row> rows = {{"joint", "nominal %", "identified %", "error N m", "effort N m"}};
   for (int j = 0; j < model.nv; ++j) {
@@ -91,7 +92,8 @@ int validate_command(const ValidateCommand& options) {
                     std::isfinite(signal) ? to_short_text(identified_score.error[j]) : "-",
                     std::isfinite(signal) ? to_short_text(signal) : "-"});
   }
-  rows.push_back({"all joints", percent(nominal_score.overall), percent(identified_score.overall), "", ""});
+  rows.push_back(
+      {"all joints", percent(nominal_score.overall), percent(identified_score.overall), "", ""});
   print_table(std::cout, rows);
   if (!options.csv.empty())
     write_csv(options.csv, log, recording, model, measured(recording, drives), prediction);
@@ -111,7 +113,8 @@ Command add_validate(CLI::App& program) {
       ->required();
   app->add_option("--csv", options->csv, "Measured and predicted efforts of every sample, N m")
       ->type_name("FILE");
-  app->add_option("--cutoff", options->cutoff, "Below which efforts are compared, Hz (default: the identification's)")
+  app->add_option("--cutoff", options->cutoff,
+                  "Below which efforts are compared, Hz (default: the identification's)")
       ->check(CLI::PositiveNumber);
   add_log_options(*app, options->log);
   return {app, [options] { return validate_command(*options); }};

@@ -135,9 +135,9 @@ TEST_F(CliIdentify, PredictsARealRobot) {
         "wrist_1_joint=10.763", "wrist_2_joint=10.763", "wrist_3_joint=10.763"})
     gains += std::string(" --gain ") + gain;
   const std::string found = directory.path("found");
-  const Outcome outcome = run_dynamics("identify " + recordings + "ur10e.urdf " + recordings +
-                                       "id_50s_14harm.csv.gz " + recordings +
-                                       "id_30s_12harm.csv.gz -o " + found + gains);
+  const Outcome outcome =
+      run_dynamics("identify " + recordings + "ur10e.urdf " + recordings + "id_50s_14harm.csv.gz " +
+                   recordings + "id_30s_12harm.csv.gz -o " + found + gains);
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   const auto mass = [&](const std::string& log) {
     const Outcome weighed = run_dynamics("identify " + found + "/robot.urdf " + recordings + log +

@@ -87,7 +87,8 @@ TEST(Excite, ClosesTheLoopInSimulation) {
   const Eigen::VectorXd p = 400.0 * inverse.diagonal().cwiseInverse();
   const Eigen::VectorXd d = 40.0 * inverse.diagonal().cwiseInverse();
   /// Follows the motion with PD and a model's efforts; logs it; returns the RMS error of tracking.
-  const auto follow = [&](const Excitation& path, const Model& model, const Drives* drives, Log& log) {
+  const auto follow = [&](const Excitation& path, const Model& model, const Drives* drives,
+                          Log& log) {
     simulation::Imperfections imperfections;
     imperfections.position_noise = 1e-5;
     imperfections.resolution = 1e-5;

@@ -52,11 +52,14 @@ TEST(Signals, InterpolationGoesThroughThePointsAndFollowsAParabola) {
   std::vector<double> known, wanted;
   for (int i = 0; i < 20; ++i) known.push_back(0.1 * i);
   MatrixX<double> x(20, 1);
-  for (int i = 0; i < 20; ++i) x(i, 0) = 1.0 - known[static_cast<std::size_t>(i)] + 2.0 * std::pow(known[static_cast<std::size_t>(i)], 2);
+  for (int i = 0; i < 20; ++i)
+    x(i, 0) = 1.0 - known[static_cast<std::size_t>(i)] +
+              2.0 * std::pow(known[static_cast<std::size_t>(i)], 2);
   for (double t = 0.1; t < 1.8; t += 0.013) wanted.push_back(t);
   const MatrixX<double> y = interpolated(known, x, wanted);
   for (std::size_t k = 0; k < wanted.size(); ++k)
-    EXPECT_NEAR(y(static_cast<Eigen::Index>(k), 0), 1.0 - wanted[k] + 2.0 * wanted[k] * wanted[k], 1e-12);
+    EXPECT_NEAR(y(static_cast<Eigen::Index>(k), 0), 1.0 - wanted[k] + 2.0 * wanted[k] * wanted[k],
+                1e-12);
 }
 
 // --- consistent bodies ---------------------------------------------------------------------------
@@ -122,7 +125,8 @@ struct Rig {
     Eigen::MatrixXd amplitude(truth.nv, harmonics), phase(truth.nv, harmonics);
     for (double& x : phase.reshaped()) x = uniform(random);
     for (int k = 0; k < harmonics; ++k)
-      for (int j = 0; j < truth.nv; ++j) amplitude(j, k) = 0.25 * (0.6 + 0.4 * std::cos(phase(j, k)));
+      for (int j = 0; j < truth.nv; ++j)
+        amplitude(j, k) = 0.25 * (0.6 + 0.4 * std::cos(phase(j, k)));
     Dynamics<double> robot(truth);
     if (load != nullptr) {
       EXPECT_EQ(robot.set_payload(truth.find_link("panda_link7"), *load), Status::ok);
@@ -253,10 +257,12 @@ TEST(EditedUrdf, ChangesInertialsAndDynamicsAndNothingElse) {
   const std::string urdf =
       "<?xml version=\"1.0\"?>\n<!-- mine: <link name=\"b\"/> -->\n<robot name=\"r\">\n"
       "  <link name=\"a\"/>\n  <link name='b'><!-- a <b> -->\n    <inertial><mass value=\"1\"/>"
-      "<inertia ixx=\"1\" ixy=\"0\" ixz=\"0\" iyy=\"1\" iyz=\"0\" izz=\"1\"/></inertial>\n  </link>\n"
+      "<inertia ixx=\"1\" ixy=\"0\" ixz=\"0\" iyy=\"1\" iyz=\"0\" izz=\"1\"/></inertial>\n  "
+      "</link>\n"
       "  <joint name=\"j\" type=\"continuous\"><parent link=\"a\"/><child link=\"b\"/>"
       "<dynamics  friction='3'/></joint>\n"
-      "  <ros2_control name=\"x\" type=\"system\"><joint name=\"j\"><dynamics damping=\"9\"/></joint>"
+      "  <ros2_control name=\"x\" type=\"system\"><joint name=\"j\"><dynamics "
+      "damping=\"9\"/></joint>"
       "</ros2_control>\n</robot>\n";
   const Inertial inertial{2.5, {0.1, 0.2, 0.3}, Eigen::Matrix3d::Identity() * 0.5};
   const std::string out = edited_urdf(urdf, {{"b", inertial}}, {{"j", {0.25, 0.75}}});
@@ -266,8 +272,10 @@ TEST(EditedUrdf, ChangesInertialsAndDynamicsAndNothingElse) {
   EXPECT_EQ(model.links[1].inertial.mass, 2.5);
   EXPECT_EQ(model.links[1].inertial.com[2], 0.3);
   const auto masked = [](std::string text) {  // both kinds of elements taken out
-    for (const auto& [from, to] : {std::pair("<inertial>", "</inertial>"), std::pair("<dynamics ", "/>")})
-      for (std::size_t at = text.find(from); at != text.npos && text.find("ros2") > at; at = text.find(from))
+    for (const auto& [from, to] :
+         {std::pair("<inertial>", "</inertial>"), std::pair("<dynamics ", "/>")})
+      for (std::size_t at = text.find(from); at != text.npos && text.find("ros2") > at;
+           at = text.find(from))
         text.erase(at, text.find(to, at) + std::string(to).size() - at);
     return text;
   };
@@ -281,8 +289,8 @@ TEST(EditedUrdf, HasTheBodiesThatWereFound) {
   VectorX<double> parameters(robot.regressor().columns());
   ASSERT_EQ(robot.regressor().parameters(parameters), Status::ok);
   parameters *= 1.25;  // every body heavier
-  const Model heavier =
-      load_urdf_string(edited_urdf(support::read_file(panda), link_inertials(model, parameters), {}));
+  const Model heavier = load_urdf_string(
+      edited_urdf(support::read_file(panda), link_inertials(model, parameters), {}));
   Dynamics<double> other(heavier);
   VectorX<double> got(parameters.size());
   ASSERT_EQ(other.regressor().parameters(got), Status::ok);

@@ -53,7 +53,8 @@ constexpr double most = 20.0;
 
 /// The unknowns in the bodies' own measures: x = scale · z.
 struct Scaled {
-  explicit Scaled(const ConsistentProblem& p) : H(p.H), g(p.g), neutral(VectorX<double>::Zero(g.size())) {
+  explicit Scaled(const ConsistentProblem& p)
+      : H(p.H), g(p.g), neutral(VectorX<double>::Zero(g.size())) {
     const auto bodies = static_cast<Index>(p.bodies.size());
     for (Index b = 0; b < bodies; ++b) {
       const auto& S = p.bodies[static_cast<std::size_t>(b)].S;
@@ -187,7 +188,8 @@ class Residual final : public ceres::CostFunction {
 /// θ of the consistent W nearest to w.
 void start(const Weights& w, double* theta) {
   const Eigen::SelfAdjointEigenSolver<Matrix4d> eigen(matrix(w));
-  const Eigen::Vector4d d = eigen.eigenvalues().cwiseMax(4.0 * least * least).cwiseMin(most * most / 4.0);
+  const Eigen::Vector4d d =
+      eigen.eigenvalues().cwiseMax(4.0 * least * least).cwiseMin(most * most / 4.0);
   const Matrix4d W = eigen.eigenvectors() * d.asDiagonal() * eigen.eigenvectors().transpose();
   const Matrix4d T = Eigen::LLT<Matrix4d>(W).matrixL();
   for (int k = 0; k < 10; ++k) {
@@ -229,9 +231,9 @@ BodyPrior::BodyPrior(const BodyParameters& prior) {
   const Eigen::Matrix3d about_com = P.topLeftCorner<3, 3>() - h * h.transpose() / P(3, 3);
   const Eigen::SelfAdjointEigenSolver<Eigen::Matrix3d> eigen(about_com);
   const Eigen::Vector3d moments = eigen.eigenvalues().cwiseMax(0.1 * little[0]);
-  P.topLeftCorner<3, 3>() = eigen.eigenvectors() * moments.asDiagonal() *
-                                eigen.eigenvectors().transpose() +
-                            h * h.transpose() / P(3, 3);
+  P.topLeftCorner<3, 3>() =
+      eigen.eigenvectors() * moments.asDiagonal() * eigen.eigenvectors().transpose() +
+      h * h.transpose() / P(3, 3);
   L = Eigen::LLT<Matrix4d>(P).matrixL();
   for (int k = 0; k < 10; ++k)
     S.col(k) = body_parameters(L * matrix(Weights::Unit(k)) * L.transpose());

@@ -66,12 +66,10 @@ std::vector<MatrixX<double>> Equations::evaluated(const Recording& recording, co
   Dynamics<double> robot(model_);
   if (!basis_.gravity) (void)robot.set_gravity(Vec3<double>::Zero());
   Eigen::MatrixXd Y(model_.nv, inertial_columns_);
-  MatrixX<double> bent =
-      MatrixX<double>::Zero(joints(), static_cast<Index>(basis_.slides.size()));
+  MatrixX<double> bent = MatrixX<double>::Zero(joints(), static_cast<Index>(basis_.slides.size()));
   for (Index i = 0; i < n; ++i) {
-    const Status status =
-        robot.regressor().matrix(smooth.q.row(i).transpose(), smooth.v.row(i).transpose(),
-                                 smooth.a.row(i).transpose(), Y);
+    const Status status = robot.regressor().matrix(
+        smooth.q.row(i).transpose(), smooth.v.row(i).transpose(), smooth.a.row(i).transpose(), Y);
     if (status != Status::ok)
       throw LogError(recording.source, std::string("the regressor is ") + to_string(status),
                      "check the positions for huge values");
@@ -88,7 +86,8 @@ std::vector<MatrixX<double>> Equations::evaluated(const Recording& recording, co
       for (const double transition : basis_.transitions) {
         const double sign = smooth_sign(v, transition);
         row(i, s++) = sign;
-        for (const double v_s : basis_.stribeck) row(i, st++) = sign * std::exp(-v * v / (v_s * v_s));
+        for (const double v_s : basis_.stribeck)
+          row(i, st++) = sign * std::exp(-v * v / (v_s * v_s));
       }
       const double way = i > 0 ? smooth.q(i, j) - smooth.q(i - 1, j) : 0.0;
       for (std::size_t k = 0; k < basis_.slides.size(); ++k) {

@@ -36,7 +36,10 @@ constexpr double free_speed = 2.0;
 class Search {
  public:
   Search(const Model& model, const ExcitationOptions& options)
-      : model_(model), options_(options), robot_(model), base_(base_parameters(model)),
+      : model_(model),
+        options_(options),
+        robot_(model),
+        base_(base_parameters(model)),
         random_(options.seed) {
     for (const JointInfo& joint : model.joints) {
       const bool bounded = std::isfinite(joint.limits.lower) && std::isfinite(joint.limits.upper);

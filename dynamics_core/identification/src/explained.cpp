@@ -11,8 +11,7 @@
 
 namespace dynamics_core::identification {
 
-std::vector<Explained> explained(const Model& model,
-                                               const std::vector<Recording>& recordings) {
+std::vector<Explained> explained(const Model& model, const std::vector<Recording>& recordings) {
   constexpr double cutoff = 3.0;
   constexpr int columns = 6;  // gravity, inertias, rotor, viscous, Coulomb, offset
   const VectorX<double> rest = rest_speed(recordings);
@@ -57,7 +56,9 @@ std::vector<Explained> explained(const Model& model,
     joint.balance = x[0] * joint.gravity_size;
     for (int k = 1; k < 5; ++k) joint.balance += x[k] * size[k];
     const double weight = joint.gravity_size + size[1];
-    const double factor = weight > 0.0 ? (std::abs(x[0]) * joint.gravity_size + std::abs(x[1]) * size[1]) / weight : 0.0;
+    const double factor =
+        weight > 0.0 ? (std::abs(x[0]) * joint.gravity_size + std::abs(x[1]) * size[1]) / weight
+                     : 0.0;
     joint.gain = factor > 0.0 ? 1.0 / factor : 0.0;
     joints.push_back(joint);
   }

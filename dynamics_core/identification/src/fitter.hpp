@@ -151,8 +151,7 @@ class Fitter {
     set(c.viscous, first + 2);
     set(kind.slide < 0 ? c.sign + kind.transition : c.slide + kind.slide, first + 3);
     const int speeds = static_cast<int>(eq_.basis().stribeck.size());
-    if (kind.stribeck >= 0)
-      set(c.stribeck + kind.transition * speeds + kind.stribeck, first + 4);
+    if (kind.stribeck >= 0) set(c.stribeck + kind.transition * speeds + kind.stribeck, first + 4);
     const int signs = static_cast<int>(eq_.basis().transitions.size());
     for (std::size_t p = 0; p < at_.pair.size(); ++p) {
       if (at_.pair[p] < 0) continue;
@@ -192,7 +191,8 @@ class Fitter {
   }
 
   /// The full model.
-  [[nodiscard]] ConsistentSolution fit(const Parts& over, double weight, bool bounded = true) const {
+  [[nodiscard]] ConsistentSolution fit(const Parts& over, double weight,
+                                       bool bounded = true) const {
     ConsistentProblem problem;
     assemble(over, problem.H, problem.g);
     problem.consistent = bounded;

@@ -33,7 +33,6 @@ constexpr double delay_step = 0.002;
 constexpr int earliest = -4;
 constexpr int latest = 20;
 
-
 class Identifier {
  public:
   Identifier(const Model& model, const std::vector<Recording>& recordings,
@@ -113,8 +112,7 @@ class Identifier {
       if (high - low > 0.01) moving.push_back(joint.name);
     }
     for (const Recording& r : recordings_)
-      for (const Stretch& s : r.stretches)
-        seconds += static_cast<double>(s.samples()) * r.period;
+      for (const Stretch& s : r.stretches) seconds += static_cast<double>(s.samples()) * r.period;
     if (outside > 0.05 * all && degrees)
       refuse(to_short_text(std::round(100.0 * outside / all)) +
                  " % of the positions are beyond the joints' limits, and would not be if they were "
@@ -127,8 +125,7 @@ class Identifier {
     if (std::none_of(used_.begin(), used_.end(), [](bool used) { return used; }))
       refuse("it has no efforts that can be used",
              "add columns tau_<joint>, or say the gains of the currents with --gain");
-    if (moving.empty())
-      refuse("nothing moves in it", "record the robot while all its joints move");
+    if (moving.empty()) refuse("nothing moves in it", "record the robot while all its joints move");
     if (moving.size() == 1 && model_.nv > 1)
       refuse("only joint '" + moving.front() + "' moves in it",
              "record a motion of all joints at once");
@@ -153,9 +150,9 @@ class Identifier {
       for (const Recording& r : recordings_) rate = std::min(rate, 1.0 / r.period);
       cutoff_ = std::clamp(10.0 * out_.bandwidth, 3.0, 0.1 * rate);
     }
-    out_.notes.push_back("95 % of the motion's energy is below " +
-                         to_short_text(out_.bandwidth) + " Hz; efforts and model are compared below " +
-                         to_short_text(cutoff_) + " Hz (zero-phase)");
+    out_.notes.push_back("95 % of the motion's energy is below " + to_short_text(out_.bandwidth) +
+                         " Hz; efforts and model are compared below " + to_short_text(cutoff_) +
+                         " Hz (zero-phase)");
   }
 
   /// The efforts as a sum of what the URDF's gravity and inertias, a rotor, friction and an offset
@@ -209,8 +206,7 @@ class Identifier {
     basis.delays.clear();
     for (int d = earliest; d <= latest; ++d) basis.delays.push_back(delay_step * d);
     for (const MotorPair& pair : options_.couplings)
-      for (const double sign : {1.0, -1.0})
-        basis.pairs.push_back({pair.first, pair.second, sign});
+      for (const double sign : {1.0, -1.0}) basis.pairs.push_back({pair.first, pair.second, sign});
     return basis;
   }
 
@@ -282,8 +278,7 @@ class Identifier {
         on[2 * p] = k == 0;
         on[2 * p + 1] = k == 1;
         fitter.use_pairs(on);
-        left[k] = in_noise(fitter.errors(fitter.fit(over, 10.0, false).x, over),
-                           fitter.noise());
+        left[k] = in_noise(fitter.errors(fitter.fit(over, 10.0, false).x, over), fitter.noise());
       }
       on[2 * p] = left[0] <= left[1];
       on[2 * p + 1] = !on[2 * p];
@@ -388,8 +383,8 @@ class Identifier {
         held_out_error(Candidate::full) <= 1.02 * held_out_error(Candidate::friction)
             ? Candidate::full
             : Candidate::friction;
-    out_.chosen = held_out_error(better) < held_out_error(Candidate::nominal) ? better
-                                                                             : Candidate::nominal;
+    out_.chosen =
+        held_out_error(better) < held_out_error(Candidate::nominal) ? better : Candidate::nominal;
   }
 
   void finish(const Fitter& fitter) {
@@ -410,11 +405,13 @@ class Identifier {
     const Basis& basis = fitter.basis();
     for (int j = 0; j < model_.nv; ++j) {
       Drive& drive = out_.drives.joints[static_cast<std::size_t>(j)];
-      drive.factor = used_[static_cast<std::size_t>(j)] ? scale_.factor[static_cast<std::size_t>(j)] : 0.0;
+      drive.factor =
+          used_[static_cast<std::size_t>(j)] ? scale_.factor[static_cast<std::size_t>(j)] : 0.0;
       const int first = fitter.unknowns().joint[static_cast<std::size_t>(j)];
       if (first < 0) continue;
       drive.noise = std::sqrt(sums.error[j] / sums.samples[j]);
-      drive.delay = basis.delays[static_cast<std::size_t>(fitter.delays()[static_cast<std::size_t>(j)])];
+      drive.delay =
+          basis.delays[static_cast<std::size_t>(fitter.delays()[static_cast<std::size_t>(j)])];
       if (out_.chosen == Candidate::nominal) continue;
       const FrictionKind kind = fitter.kinds_of(j);
       drive.rotor = x[first];
@@ -489,16 +486,15 @@ class Identifier {
       if (d[k] > floor) smallest = std::min(smallest, d[k]);
     }
     out_.condition = std::sqrt(d[m - 1] / smallest);
-    const Eigen::VectorXd variance =
-        (eigen.eigenvectors().cwiseAbs2() * inverse).eval();
+    const Eigen::VectorXd variance = (eigen.eigenvectors().cwiseAbs2() * inverse).eval();
     const VectorX<double> nominal = base.reduce(out_.pi_nominal);
     const VectorX<double> value = base.reduce(out_.pi);
     for (Index k = 0; k < m; ++k) {
       const Index i = told[static_cast<std::size_t>(k)];
       if (i >= n) continue;
       const auto column = static_cast<std::size_t>(base.columns[static_cast<std::size_t>(i)]);
-      out_.parameters.push_back({names[column], nominal[i], value[i],
-                                 std::sqrt(variance[k]) / size[i]});
+      out_.parameters.push_back(
+          {names[column], nominal[i], value[i], std::sqrt(variance[k]) / size[i]});
     }
     for (const JointInfo& joint : model_.joints) advise(joint);
     if (out_.condition > 1000.0)
@@ -527,7 +523,8 @@ class Identifier {
                             " of " + to_short_text(wide) + "; move it farther");
     else if (std::isfinite(joint.limits.velocity) && fastest < 0.1 * joint.limits.velocity)
       out_.advice.push_back("joint '" + joint.name + "' moves at " + to_short_text(fastest) +
-                            " of " + to_short_text(joint.limits.velocity) + " a second; move it faster");
+                            " of " + to_short_text(joint.limits.velocity) +
+                            " a second; move it faster");
   }
 
   /// M is positive definite if all bodies are; the poses make sure of it.

@@ -149,7 +149,8 @@ class Reader {
     const auto samples = static_cast<Eigen::Index>(rows.size() / (2 * joints));
     if (samples == 0) refuse("it has no samples", "record the robot while it moves");
     if (broken > 1)
-      log_.notes.push_back(std::to_string(broken) + " lines have not as many cells as the first "
+      log_.notes.push_back(std::to_string(broken) +
+                           " lines have not as many cells as the first "
                            "one and were left out");
     using RowMajor = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
     const auto n = static_cast<Eigen::Index>(joints);

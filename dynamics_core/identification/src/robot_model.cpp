@@ -27,8 +27,7 @@ Drives nominal_drives(const Model& model) {
   return drives;
 }
 
-MatrixX<double> efforts(const Stretch& s, double period, const Model& model,
-                        const Drives& drives) {
+MatrixX<double> efforts(const Stretch& s, double period, const Model& model, const Drives& drives) {
   Dynamics<double> robot(model);
   if (!drives.gravity) (void)robot.set_gravity(Vec3<double>::Zero());
   MatrixX<double> effort(s.samples(), model.nv);
@@ -133,8 +132,7 @@ Score score(const Recording& recording, const Drives& drives, const MatrixX<doub
       times.push_back(recording.clock[i]);
       rows.push_back(static_cast<Index>(i));
     }
-    const Stretch smooth =
-        differentiated(recording.stretches[part], recording.period, cutoff, 1);
+    const Stretch smooth = differentiated(recording.stretches[part], recording.period, cutoff, 1);
     const Index n = smooth.samples();
     MatrixX<double> both(static_cast<Index>(rows.size()), 2 * nv);
     for (std::size_t k = 0; k < rows.size(); ++k)

@@ -41,8 +41,7 @@ long remove_wild(Eigen::Ref<VectorX<double>> x) {
   for (const double value : x)
     if (std::isfinite(value)) sizes.push_back(std::abs(value));
   // Noise, and where that is none, a share of the signal.
-  const double allowed =
-      50.0 * quantile(departures, 0.95) + 0.1 * quantile(sizes, 0.95) + 1e-9;
+  const double allowed = 50.0 * quantile(departures, 0.95) + 0.1 * quantile(sizes, 0.95) + 1e-9;
   long removed = 0;
   for (Index i = 0; i < n; ++i) {
     if (std::isfinite(x[i]) && departure[i] <= allowed) continue;
@@ -143,8 +142,7 @@ void fill(const std::vector<double>& time, Eigen::Ref<VectorX<double>> x) {
 /// Cleans one log, step by step.
 class Cleaner {
  public:
-  Cleaner(const Log& log, const Model& model, double rate)
-      : log_(log), model_(model), rate_(rate) {
+  Cleaner(const Log& log, const Model& model, double rate) : log_(log), model_(model), rate_(rate) {
     out_.source = log.source;
     out_.notes = log.notes;
   }
@@ -171,8 +169,8 @@ class Cleaner {
     tau_ = MatrixX<double>::Zero(rows, model_.nv);
     for (const JointInfo& joint : model_.joints) {
       if (joint.nv != 1)
-        refuse("joint '" + joint.name + "' has " + std::to_string(joint.nv) +
-                   " degrees of freedom", "only joints with one can be identified");
+        refuse("joint '" + joint.name + "' has " + std::to_string(joint.nv) + " degrees of freedom",
+               "only joints with one can be identified");
       const auto it = std::find(log_.joints.begin(), log_.joints.end(), joint.name);
       if (it == log_.joints.end())
         refuse("has no column q_" + joint.name, "add it, or leave the joint out with --joints");
@@ -209,13 +207,13 @@ class Cleaner {
       std::stable_sort(rows_.begin(), rows_.end(), earlier);
     }
     const std::size_t before = rows_.size();
-    rows_.erase(std::unique(rows_.begin(), rows_.end(),
-                            [&](std::size_t a, std::size_t b) {
-                              return log_.time[a] == log_.time[b];
-                            }),
-                rows_.end());
+    rows_.erase(
+        std::unique(rows_.begin(), rows_.end(),
+                    [&](std::size_t a, std::size_t b) { return log_.time[a] == log_.time[b]; }),
+        rows_.end());
     if (rows_.size() < before)
-      note(std::to_string(before - rows_.size()) + " samples with the stamp of another were left out");
+      note(std::to_string(before - rows_.size()) +
+           " samples with the stamp of another were left out");
     for (const std::size_t i : rows_) stamps_.push_back(log_.time[i]);
   }
 
@@ -230,7 +228,9 @@ class Cleaner {
         if (out_.period * unit < 1.0)
           refuse("its stamps are " + to_short_text(out_.period) + " apart",
                  "write the time in seconds (it looks like " +
-                     std::string(unit == 1e-3 ? "milli" : unit == 1e-6 ? "micro" : "nano") +
+                     std::string(unit == 1e-3   ? "milli"
+                                 : unit == 1e-6 ? "micro"
+                                                : "nano") +
                      "seconds)");
     }
     long wild = 0;
@@ -263,7 +263,8 @@ class Cleaner {
         ends_.push_back(i);
     ends_.push_back(stamps_.size());
     if (ends_.size() > 1)
-      note(std::to_string(ends_.size() - 1) + " gaps in the stamps; the parts between are taken by "
+      note(std::to_string(ends_.size() - 1) +
+           " gaps in the stamps; the parts between are taken by "
            "themselves");
     clock_ = stamps_;
     double jitter = 0.0;
@@ -284,8 +285,7 @@ class Cleaner {
     if (is_even) clock_ = uniform;
     note("the stamps jitter by up to " + to_short_text(1e3 * jitter) + " ms about " +
          to_short_text(1e3 * out_.period) + " ms; the motion is smoother " +
-         (is_even ? "evenly spaced, so they were not used"
-                  : "at the stamps, so they were used"));
+         (is_even ? "evenly spaced, so they were not used" : "at the stamps, so they were used"));
   }
 
   void cut() {
@@ -355,7 +355,8 @@ std::vector<std::string> joints_of(const Log& log, const RobotDescription& robot
   if (joints.empty())
     throw LogError(log.source,
                    "none of its joints (" + text::quoted_list(log.joints, ", ", 8) +
-                       ") is a moving joint of the robot (" + text::quoted_list(known, ", ", 8) + ")",
+                       ") is a moving joint of the robot (" + text::quoted_list(known, ", ", 8) +
+                       ")",
                    "is it the log of another robot? Name the columns after the URDF's joints");
   return joints;
 }

@@ -92,9 +92,9 @@ MatrixX<double> interpolated(const std::vector<double>& known, const MatrixX<dou
     }
     if (i + 1 >= known.size() || known[i] > t) i = 0;
     if (known[i + 1] <= t)
-      i = static_cast<std::size_t>(std::upper_bound(known.begin() + static_cast<long>(i),
-                                                    known.end(), t) -
-                                   known.begin()) -
+      i = static_cast<std::size_t>(
+              std::upper_bound(known.begin() + static_cast<long>(i), known.end(), t) -
+              known.begin()) -
           1;
     const auto at = static_cast<Eigen::Index>(i);
     const double h = known[i + 1] - known[i];

@@ -32,8 +32,8 @@ using text::to_text;
   const Inertial& i = link.inertial;
   Matrix4d P;
   const Eigen::Vector3d h = i.mass * i.com;
-  P.topLeftCorner<3, 3>() = 0.5 * i.inertia.trace() * Eigen::Matrix3d::Identity() - i.inertia +
-                            h * i.com.transpose();
+  P.topLeftCorner<3, 3>() =
+      0.5 * i.inertia.trace() * Eigen::Matrix3d::Identity() - i.inertia + h * i.com.transpose();
   P.topRightCorner<3, 1>() = h;
   P.bottomLeftCorner<1, 3>() = h.transpose();
   P(3, 3) = i.mass;
@@ -54,8 +54,7 @@ using text::to_text;
 
 [[nodiscard]] bool positive(const Matrix4d& P, const BodyPrior& scale) {
   const Matrix4d W = scale.L.inverse() * P * scale.L.inverse().transpose();
-  return Eigen::SelfAdjointEigenSolver<Matrix4d>(W, Eigen::EigenvaluesOnly).eigenvalues()[0] >
-         1e-4;
+  return Eigen::SelfAdjointEigenSolver<Matrix4d>(W, Eigen::EigenvaluesOnly).eigenvalues()[0] > 1e-4;
 }
 
 // --- text ----------------------------------------------------------------------------------------
@@ -268,7 +267,8 @@ std::string edited_urdf(const std::string& urdf, const std::map<std::string, Ine
       if (it == inertials.end()) continue;
       ++links;
       const Element* old = first(inside, "inertial");
-      const std::string in = old != nullptr ? indent(urdf, old->begin) : indent(urdf, element.begin) + "  ";
+      const std::string in =
+          old != nullptr ? indent(urdf, old->begin) : indent(urdf, element.begin) + "  ";
       edits.push_back(edit(urdf, element, old, inertial_text(it->second, in)));
     } else if (element.tag == "joint") {
       const auto it = dynamics.find(element.name);

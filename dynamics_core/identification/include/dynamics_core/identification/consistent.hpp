@@ -31,7 +31,7 @@ using BodyParameters = Eigen::Matrix<double, 10, 1>;
 /// The ten elements of W that tell it, and how they make π: π = S w. w of the prior is the diagonal
 /// one, and ‖W − 1‖² = ‖w − w₀‖².
 struct BodyPrior {
-  Eigen::Matrix4d L;                    ///< P₀ = L Lᵀ
+  Eigen::Matrix4d L;  ///< P₀ = L Lᵀ
   Eigen::Matrix<double, 10, 10> S;
   explicit BodyPrior(const BodyParameters& prior);
 
@@ -43,10 +43,10 @@ struct BodyPrior {
 struct ConsistentProblem {
   MatrixX<double> H;
   VectorX<double> g;
-  std::vector<BodyPrior> bodies;    ///< of the first 10 · bodies.size() unknowns
-  std::vector<bool> not_negative;   ///< by other unknown
-  double weight = 1.0;              ///< λ
-  bool consistent = true;           ///< false: bodies may be anything, which is quicker
+  std::vector<BodyPrior> bodies;   ///< of the first 10 · bodies.size() unknowns
+  std::vector<bool> not_negative;  ///< by other unknown
+  double weight = 1.0;             ///< λ
+  bool consistent = true;          ///< false: bodies may be anything, which is quicker
 };
 struct ConsistentSolution {
   VectorX<double> x;

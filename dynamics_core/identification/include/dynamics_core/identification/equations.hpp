@@ -27,18 +27,18 @@ struct MotorPair {
 
 /// What the columns are.
 struct Basis {
-  std::vector<double> transitions;      ///< rad/s: ε of s(v) = v/√(v² + ε²)
-  std::vector<double> slides;           ///< rad: c/σ of friction with memory, see friction.hpp
-  std::vector<double> stribeck;         ///< rad/s: v_s
+  std::vector<double> transitions;  ///< rad/s: ε of s(v) = v/√(v² + ε²)
+  std::vector<double> slides;       ///< rad: c/σ of friction with memory, see friction.hpp
+  std::vector<double> stribeck;     ///< rad/s: v_s
   std::vector<MotorPair> pairs;
-  std::vector<double> delays = {0.0};   ///< s, by which the efforts come later than the positions
-  bool gravity = true;                  ///< false: the hardware subtracts it from the efforts
+  std::vector<double> delays = {0.0};  ///< s, by which the efforts come later than the positions
+  bool gravity = true;                 ///< false: the hardware subtracts it from the efforts
 };
 
 /// How the samples are filtered and shared out.
 struct Sampling {
-  double cutoff = 5.0;   ///< Hz, of efforts and columns alike
-  int parts = 1;         ///< in which the samples are summed
+  double cutoff = 5.0;  ///< Hz, of efforts and columns alike
+  int parts = 1;        ///< in which the samples are summed
 };
 
 /// The columns of one joint's equation, in their order.

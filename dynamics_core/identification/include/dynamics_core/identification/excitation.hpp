@@ -17,8 +17,8 @@
 namespace dynamics_core::identification {
 
 struct ExcitationOptions {
-  double duration = 30.0;      ///< s
-  double ramp = 2.0;           ///< s, at either end
+  double duration = 30.0;  ///< s
+  double ramp = 2.0;       ///< s, at either end
   int harmonics = 5;
   double period = 10.0;        ///< T, s
   double share = 0.8;          ///< of the limits of position range, velocity and effort
@@ -30,9 +30,9 @@ struct ExcitationOptions {
 
 struct Excitation {
   double duration = 0.0, ramp = 0.0, period = 1.0;
-  VectorX<double> rest;      ///< q_0
+  VectorX<double> rest;          ///< q_0
   MatrixX<double> sine, cosine;  ///< a joint a row, a harmonic a column
-  double condition = 0.0;    ///< of the base parameters' columns, each in its own size
+  double condition = 0.0;        ///< of the base parameters' columns, each in its own size
 
   /// At the time t within 0 and the duration.
   void at(double t, VectorX<double>& q, VectorX<double>& v, VectorX<double>& a) const;

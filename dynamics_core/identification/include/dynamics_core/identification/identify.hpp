@@ -21,12 +21,12 @@ enum class EffortContent {
 };
 
 struct IdentifyOptions {
-  std::vector<double> gains;                ///< by joint: N·m for one unit of the log; 0: not
-                                            ///< used; NaN: find out from the URDF's masses
-  double cutoff = 0.0;                      ///< Hz; 0: from the data
+  std::vector<double> gains;  ///< by joint: N·m for one unit of the log; 0: not
+                              ///< used; NaN: find out from the URDF's masses
+  double cutoff = 0.0;        ///< Hz; 0: from the data
   EffortContent content = EffortContent::find_out;
-  std::vector<MotorPair> couplings;         ///< their signs are found out
-  bool stribeck = true;                     ///< may be part of the friction where it is there
+  std::vector<MotorPair> couplings;  ///< their signs are found out
+  bool stribeck = true;              ///< may be part of the friction where it is there
   std::function<void(double share, const char* what)> progress;
 };
 
@@ -43,10 +43,10 @@ enum class Candidate { nominal, friction, full };
 /// How well one of the candidates does where it was not fitted.
 struct CandidateScore {
   Candidate candidate = Candidate::nominal;
-  double training = 0.0;         ///< RMS error over RMS effort of all joints
-  double held_out = 0.0;         ///< the same on the data held out
-  VectorX<double> by_joint;      ///< error over effort on the data held out; NaN: no effort
-  VectorX<double> error;         ///< RMS on the data held out, N·m
+  double training = 0.0;     ///< RMS error over RMS effort of all joints
+  double held_out = 0.0;     ///< the same on the data held out
+  VectorX<double> by_joint;  ///< error over effort on the data held out; NaN: no effort
+  VectorX<double> error;     ///< RMS on the data held out, N·m
 };
 
 /// A parameter that the efforts tell.
@@ -60,14 +60,14 @@ struct Identification {
   std::vector<CandidateScore> scores;  ///< of nominal, friction, full
   VectorX<double> pi;                  ///< inertial parameters by body, of the chosen one
   VectorX<double> pi_nominal;
-  Drives drives;                       ///< of the chosen one
-  double weight = 0.0;                 ///< λ of the full model
-  bool constrained = false;            ///< consistency kept the full model from a better fit
+  Drives drives;             ///< of the chosen one
+  double weight = 0.0;       ///< λ of the full model
+  bool constrained = false;  ///< consistency kept the full model from a better fit
   std::vector<BaseParameter> parameters;
-  double condition = 0.0;              ///< of the base parameters' columns, by noise and size
-  double bandwidth = 0.0;              ///< Hz, of the motion
-  std::vector<std::string> notes;      ///< what was found out, a sentence each
-  std::vector<std::string> advice;     ///< what to move for a better identification
+  double condition = 0.0;           ///< of the base parameters' columns, by noise and size
+  double bandwidth = 0.0;           ///< Hz, of the motion
+  std::vector<std::string> notes;   ///< what was found out, a sentence each
+  std::vector<std::string> advice;  ///< what to move for a better identification
 };
 
 /// Fits to the recordings; what is held out is the last quarter of each or, where there are such,

@@ -34,12 +34,12 @@ struct Stretch {
 /// The cleaned log.
 struct Recording {
   std::string source;
-  double period = 0.0;          ///< s, of the stretches
-  std::vector<double> clock;    ///< s, by row of the log
-  std::vector<int> stretch;     ///< by row of the log
-  MatrixX<double> tau;          ///< by row of the log, wild values replaced; in the log's own units
-  std::vector<bool> has_effort; ///< by joint of the model
-  std::vector<bool> current;    ///< by joint of the model: the efforts are currents, A
+  double period = 0.0;        ///< s, of the stretches
+  std::vector<double> clock;  ///< s, by row of the log
+  std::vector<int> stretch;   ///< by row of the log
+  MatrixX<double> tau;        ///< by row of the log, wild values replaced; in the log's own units
+  std::vector<bool> has_effort;  ///< by joint of the model
+  std::vector<bool> current;     ///< by joint of the model: the efforts are currents, A
   std::vector<Stretch> stretches;
   std::vector<std::string> notes;  ///< what was done and why, a sentence each
 };

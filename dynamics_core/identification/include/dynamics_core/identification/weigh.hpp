@@ -11,10 +11,10 @@
 namespace dynamics_core::identification {
 
 struct WeighedLoad {
-  Payload<double> payload;        ///< in the link's frame
-  double mass_deviation = 0.0;    ///< standard deviation, kg
-  Vec3<double> com_deviation;     ///< m
-  bool rigid = true;              ///< a rigid body can have that inertia
+  Payload<double> payload;           ///< in the link's frame
+  double mass_deviation = 0.0;       ///< standard deviation, kg
+  Vec3<double> com_deviation;        ///< m
+  bool rigid = true;                 ///< a rigid body can have that inertia
   double without = 0.0, with = 0.0;  ///< RMS error over RMS effort without and with the load
 };
 
