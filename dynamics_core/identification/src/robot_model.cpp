@@ -121,6 +121,7 @@ Score score(const Recording& recording, const Drives& drives, const MatrixX<doub
   const LowPass low_pass(cutoff, rate);
   VectorX<double> errors = VectorX<double>::Zero(nv);
   VectorX<double> signals = errors;
+  constexpr double slowest = 3e-3;  // rad/s or m/s: sensors at rest seem to move
   double counted = 0.0;
   for (std::size_t part = 0; part < recording.stretches.size(); ++part) {
     // Both sides at even spacing, by the nearest row.
@@ -142,7 +143,8 @@ Score score(const Recording& recording, const Drives& drives, const MatrixX<doub
       grid[k] = smooth.start + static_cast<double>(k) * recording.period;
     MatrixX<double> even = interpolated(times, both, grid);
     low_pass.apply(even);
-    const VectorX<double> rest = 0.01 * smooth.v.cwiseAbs().colwise().maxCoeff().transpose();
+    const VectorX<double> rest =
+        (0.01 * smooth.v.cwiseAbs().colwise().maxCoeff().transpose()).cwiseMax(slowest);
     for (Index i = 0; i < n; ++i) {
       if ((smooth.v.row(i).cwiseAbs().transpose().array() <= rest.array()).all()) continue;
       counted += 1.0;
