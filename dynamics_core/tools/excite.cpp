@@ -78,7 +78,7 @@ int excite_command(const ExciteCommand& command) {
   ExcitationOptions options = command.options;
   Excitation best;
   {
-    Progress progress(1.0, true);
+    Progress progress(1.0, false);
     options.progress = [&](double share, double condition) {
       progress.show(share, ("condition number " + to_short_text(condition)).c_str());
     };

@@ -230,7 +230,7 @@ int identify_command(const IdentifyCommand& options) {
         notes.push_back(recording.source + ": " + note);
   Identification result;
   {
-    Progress progress(1.0, true);
+    Progress progress(1.0, false);
     how.progress = [&](double share, const char* what) { progress.show(share, what); };
     result = identify(model, recordings, validation, how);
   }
