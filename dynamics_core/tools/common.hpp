@@ -37,6 +37,9 @@ struct Command {
 [[nodiscard]] Command add_count(CLI::App& program);
 [[nodiscard]] Command add_track(CLI::App& program);
 [[nodiscard]] Command add_generate(CLI::App& program);
+[[nodiscard]] Command add_identify(CLI::App& program);
+[[nodiscard]] Command add_validate(CLI::App& program);
+[[nodiscard]] Command add_excite(CLI::App& program);
 
 /// The robot and the options that alter it, as they stand on the command line.
 struct RobotOptions {

@@ -44,11 +44,20 @@ int run(const Command& command) {
   }
 }
 
+/// Why a command that the documents name is not there.
+std::string left_out([[maybe_unused]] const std::string& command) {
+#ifndef RD_HAVE_IDENTIFICATION
+  if (command == "excite" || command == "identify" || command == "validate")
+    return "; this program was built without Ceres (libceres-dev)";
+#endif
+  return {};
+}
+
 /// CLI11 would only say that a subcommand is required.
 std::string explain(const CLI::ParseError& error, const CLI::App& program, int argc, char** argv) {
   const std::string first = argc > 1 ? argv[1] : "-";
   if (first[0] != '-' && program.get_subcommands().empty())
-    return "there is no command '" + first + "'";
+    return "there is no command '" + first + "'" + left_out(first);
   return error.what();
 }
 
@@ -70,10 +79,14 @@ int main(int argc, char** argv) {
   program.footer("Example: dynamics info robot.urdf");
 
   namespace tools = dynamics_core::tools;
-  const std::vector<Command> commands = {tools::add_info(program),    tools::add_check(program),
-                                         tools::add_eval(program),    tools::add_simulate(program),
-                                         tools::add_count(program),   tools::add_track(program),
-                                         tools::add_generate(program)};
+  std::vector<Command> commands = {tools::add_info(program),    tools::add_check(program),
+                                   tools::add_eval(program),    tools::add_simulate(program),
+                                   tools::add_count(program),   tools::add_track(program),
+                                   tools::add_generate(program)};
+#ifdef RD_HAVE_IDENTIFICATION
+  for (const auto add : {tools::add_excite, tools::add_identify, tools::add_validate})
+    commands.push_back(add(program));
+#endif
   for (CLI::App* app : program.get_subcommands({}))
     app->set_version_flag("--version", version, "Print the version and the instructions in use");
   program.set_version_flag("--version", version, "Print the version and the instructions in use");

@@ -1,18 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <spawn.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <cmath>
 #include <cstdio>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 
 #include "dynamics_core/dynamics.hpp"
+#include "page.hpp"
 #include "track.hpp"
 
 namespace dynamics_core::tools {
@@ -30,7 +26,7 @@ constexpr long figure_frames = 160;
 constexpr long matrix_frames = 80;
 
 /// Six digits are more than a plot shows.
-[[nodiscard]] Json number(double x) {
+[[nodiscard]] Json short_number(double x) {
   if (!std::isfinite(x)) return nullptr;
   std::array<char, 32> text{};
   std::snprintf(text.data(), text.size(), "%.6g", x);
@@ -38,9 +34,9 @@ constexpr long matrix_frames = 80;
 }
 
 template <class Vector>
-[[nodiscard]] Json list(const Vector& x) {
+[[nodiscard]] Json short_list(const Vector& x) {
   Json json = Json::array();
-  for (Index i = 0; i < x.size(); ++i) json.push_back(number(x[i]));
+  for (Index i = 0; i < x.size(); ++i) json.push_back(short_number(x[i]));
   return json;
 }
 
@@ -68,7 +64,7 @@ template <class Vector>
   Json json = Json::array();
   for (Index j = 0; j < x.rows(); ++j) {
     Json trace = Json::array();
-    for (const long k : cycles) trace.push_back(number(x(j, k)));
+    for (const long k : cycles) trace.push_back(short_number(x(j, k)));
     json.push_back(std::move(trace));
   }
   return json;
@@ -83,7 +79,7 @@ template <class Vector>
     double worst = 0.0;
     for (long k = cycles[i]; k < std::max(end, cycles[i] + 1); ++k)
       worst = std::max(worst, (q_d.col(k) - q.col(k)).norm());
-    json.push_back(number(worst));
+    json.push_back(short_number(worst));
   }
   return json;
 }
@@ -95,7 +91,8 @@ struct Histogram {
   [[nodiscard]] static Json edges() {
     Json json = Json::array();
     for (int i = 0; i <= bins; ++i)
-      json.push_back(number(lowest * std::pow(highest / lowest, static_cast<double>(i) / bins)));
+      json.push_back(
+          short_number(lowest * std::pow(highest / lowest, static_cast<double>(i) / bins)));
     return json;
   }
   [[nodiscard]] static Json count(const std::vector<std::int64_t>& nanoseconds) {
@@ -153,7 +150,7 @@ class Skeleton {
 
 [[nodiscard]] Json times(const Experiment& x, const std::vector<long>& cycles) {
   Json json = Json::array();
-  for (const long k : cycles) json.push_back(number(static_cast<double>(k) * x.period));
+  for (const long k : cycles) json.push_back(short_number(static_cast<double>(k) * x.period));
   return json;
 }
 
@@ -165,7 +162,7 @@ class Skeleton {
   Json matrices = Json::array();
   for (const long k : cycles) {
     if (robot.mass_matrix(q_d.col(k), M) != Status::ok) break;
-    matrices.push_back(list(Eigen::Map<const VectorXd>(M.data(), M.size())));
+    matrices.push_back(short_list(Eigen::Map<const VectorXd>(M.data(), M.size())));
   }
   return {{"t", times(x, cycles)}, {"M", std::move(matrices)}};
 }
@@ -181,7 +178,7 @@ class Skeleton {
   data["q_d"] = traces(q_d, cycles);
   data["effort_limits"] = Json::array();
   for (const JointInfo& joint : x.model.joints)
-    data["effort_limits"].push_back(number(joint.limits.effort));
+    data["effort_limits"].push_back(short_number(joint.limits.effort));
   data["histogram_edges"] = Histogram::edges();
   data["figure"] = {{"edges", skeleton.edges()},
                     {"t", times(x, frames)},
@@ -200,38 +197,6 @@ class Skeleton {
   return data;
 }
 
-/// report.py stands beside the executable in a build and under share/ once installed.
-[[nodiscard]] fs::path find_script() {
-  std::error_code error;
-  const fs::path here = fs::read_symlink("/proc/self/exe", error).parent_path();
-  for (const char* place : {"report.py", "../share/realtime_dynamics/report.py",
-                            "../../share/realtime_dynamics/report.py"}) {
-    fs::path script = here / place;
-    if (fs::exists(script, error)) return script;
-  }
-  throw std::runtime_error("report.py, which draws the page, is not where it was installed");
-}
-
-/// The system's own Python has the system's matplotlib, whatever PATH says.
-void run_python(const std::vector<std::string>& arguments) {
-  std::string python = access("/usr/bin/python3", X_OK) == 0 ? "/usr/bin/python3" : "python3";
-  std::vector<char*> argv = {python.data()};
-  std::vector<std::string> words = arguments;
-  for (std::string& word : words) argv.push_back(word.data());
-  argv.push_back(nullptr);
-  pid_t child = 0;
-  if (const int error =
-          posix_spawnp(&child, python.c_str(), nullptr, nullptr, argv.data(), environ);
-      error != 0)
-    throw std::runtime_error(std::string("python3, which draws the page, cannot be started: ") +
-                             std::strerror(error) + "; install python3-matplotlib");
-  int status = 0;
-  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
-  }
-  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
-    throw std::runtime_error("the page was not drawn; its data are in " + arguments[1]);
-}
-
 }  // namespace
 
 std::string write_report(const std::string& directory, const Experiment& experiment,
@@ -248,7 +213,7 @@ std::string write_report(const std::string& directory, const Experiment& experim
   out << json.dump(-1, ' ', false, Json::error_handler_t::replace) << '\n';
   out.close();
   if (!out) throw std::runtime_error(data + ": cannot be written");
-  run_python({find_script().string(), data, page});
+  draw_page("report.py", data, page);
   return page;
 }
 

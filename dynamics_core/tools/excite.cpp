@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+/// `dynamics excite`: a motion from which `dynamics identify` can tell the parameters.
+
+#include <cstdio>
+#include <fstream>
+#include <iostream>
+
+#include "common.hpp"
+#include "dynamics_core/identification/excitation.hpp"
+#include "dynamics_core/text.hpp"
+#include "progress.hpp"
+
+namespace dynamics_core::tools {
+
+namespace {
+
+using namespace identification;
+using text::to_short_text;
+
+struct ExciteCommand {
+  RobotOptions robot;
+  ExcitationOptions options;
+  std::string csv = "excitation.csv";
+  std::string goal;
+  double rate = 100.0;
+};
+
+void write_lines(const std::string& path, const std::function<void(std::ostream&)>& write) {
+  const std::string part = path + ".part";
+  std::ofstream out(part);
+  write(out);
+  out.close();
+  if (!out || std::rename(part.c_str(), path.c_str()) != 0)
+    throw std::runtime_error(path + ": cannot be written");
+}
+
+void write_path(std::ostream& out, const Model& model, const Excitation& e, double rate) {
+  out << "time";
+  for (const char* column : {"q_", "v_", "a_"})
+    for (const JointInfo& joint : model.joints) out << ',' << column << joint.name;
+  out << '\n';
+  VectorX<double> q, v, a;
+  const int samples = static_cast<int>(e.duration * rate);
+  for (int i = 0; i <= samples; ++i) {
+    const double t = i / rate;
+    e.at(t, q, v, a);
+    out << to_short_text(t);
+    for (const VectorX<double>* x : {&q, &v, &a})
+      for (const double value : *x) out << ',' << text::to_text(value);
+    out << '\n';
+  }
+}
+
+/// A goal of control_msgs/action/FollowJointTrajectory, ten points a second.
+void write_goal(std::ostream& out, const Model& model, const Excitation& e) {
+  const auto list = [](const VectorX<double>& x) {
+    std::vector<std::string> words;
+    for (const double value : x) words.push_back(to_short_text(value));
+    return "[" + text::joined(words) + "]";
+  };
+  std::vector<std::string> names;
+  for (const JointInfo& joint : model.joints) names.push_back(joint.name);
+  out << "trajectory:\n  joint_names: [" << text::joined(names) << "]\n  points:\n";
+  VectorX<double> q, v, a;
+  const int points = static_cast<int>(10.0 * e.duration);
+  for (int i = 0; i <= points; ++i) {
+    e.at(0.1 * i, q, v, a);
+    // The controller starts from where the robot is.
+    const int tenths = i + 10;
+    out << "    - {positions: " << list(q) << ", velocities: " << list(v)
+        << ", accelerations: " << list(a) << ", time_from_start: {sec: " << tenths / 10
+        << ", nanosec: " << tenths % 10 * 100000000 << "}}\n";
+  }
+}
+
+int excite_command(const ExciteCommand& command) {
+  const Model model = load_robot(command.robot);
+  ExcitationOptions options = command.options;
+  Excitation best;
+  {
+    Progress progress(1.0, false);
+    options.progress = [&](double share, double condition) {
+      progress.show(share, ("condition number " + to_short_text(condition)).c_str());
+    };
+    best = excite(model, options);
+  }
+  write_lines(command.csv, [&](std::ostream& out) { write_path(out, model, best, command.rate); });
+  if (!command.goal.empty())
+    write_lines(command.goal, [&](std::ostream& out) { write_goal(out, model, best); });
+  std::cout << "Condition number " << to_short_text(best.condition) << ", "
+            << to_short_text(best.duration) << " s from rest to rest at";
+  for (const double q : best.rest) std::cout << ' ' << to_short_text(q);
+  std::cout << "\nWritten to " << command.csv
+            << (command.goal.empty() ? "" : " and " + command.goal)
+            << ". It knows the joints' limits, not what stands around the robot.\n";
+  return 0;
+}
+
+}  // namespace
+
+Command add_excite(CLI::App& program) {
+  CLI::App* app =
+      program.add_subcommand("excite", "A motion from which identify can tell the parameters");
+  auto command = std::make_shared<ExciteCommand>();
+  add_robot_options(*app, command->robot);
+  app->add_option("-o,--output", command->csv, "CSV: time, q_, v_ and a_ of each joint")
+      ->type_name("FILE")
+      ->capture_default_str();
+  app->add_option("--goal", command->goal, "Goal for joint_trajectory_controller (YAML)")
+      ->type_name("FILE");
+  app->add_option("--rate", command->rate, "Lines a second")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  app->add_option("--duration", command->options.duration, "s")->capture_default_str();
+  app->add_option("--period", command->options.period, "Of the first harmonic, s")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  app->add_option("--harmonics", command->options.harmonics, "Sines and cosines a joint")
+      ->check(CLI::Range(1, 50))
+      ->capture_default_str();
+  app->add_option("--share", command->options.share, "Of the limits that is used")
+      ->check(CLI::Range(0.01, 1.0))
+      ->capture_default_str();
+  app->add_option("--acceleration", command->options.acceleration, "Largest, rad/s^2 or m/s^2")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  app->add_option("--tries", command->options.tries, "How long to search")
+      ->check(CLI::Range(1, 1000000))
+      ->capture_default_str();
+  app->add_option("--seed", command->options.seed, "Of the search")->capture_default_str();
+  return {app, [command] { return excite_command(*command); }};
+}
+
+}  // namespace dynamics_core::tools

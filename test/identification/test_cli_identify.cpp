@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+/// `dynamics identify` and `dynamics validate` as a user meets them.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <sstream>
+
+#include "dynamics_core/dynamics.hpp"
+#include "dynamics_core/load.hpp"
+#include "support/command.hpp"
+
+namespace {
+
+using namespace dynamics_core;
+using support::lines_of;
+using support::Outcome;
+using support::read_file;
+using support::run_dynamics;
+using testing::AllOf;
+using testing::HasSubstr;
+
+const std::string robot = RD_SOURCE_DIR "/config/robots/ur5e.urdf";
+
+struct Sample {
+  double t;
+  Eigen::VectorXd q, tau;
+};
+
+/// A log of the UR5e, after `change` of each sample; an empty one takes its line out.
+std::string log_text(double seconds, const std::function<void(Sample&)>& change = {},
+                     bool stamps = true) {
+  const Model model = load_urdf(robot);
+  Dynamics<double> dynamics(model);
+  std::ostringstream text;
+  text.precision(10);
+  if (stamps) text << "time,";
+  for (const JointInfo& joint : model.joints) text << "q_" << joint.name << ',';
+  for (const JointInfo& joint : model.joints)
+    text << "tau_" << joint.name << (&joint == &model.joints.back() ? "\n" : ",");
+  for (int i = 0; i < static_cast<int>(100.0 * seconds); ++i) {
+    Sample s{0.01 * i, Eigen::VectorXd(model.nv), Eigen::VectorXd(model.nv)};
+    Eigen::VectorXd v(model.nv), a(model.nv);
+    for (int j = 0; j < model.nv; ++j) {
+      const double w = 1.1 + 0.37 * j;
+      s.q[j] = 0.9 * std::sin(w * s.t + j) + 0.4 * std::sin(2.6 * w * s.t);
+      v[j] = 0.9 * w * std::cos(w * s.t + j) + 1.04 * w * std::cos(2.6 * w * s.t);
+      a[j] = -0.9 * w * w * std::sin(w * s.t + j) - 2.704 * w * w * std::sin(2.6 * w * s.t);
+    }
+    EXPECT_EQ(dynamics.inverse_dynamics(s.q, v, a, s.tau), Status::ok);
+    s.tau += 4.0 * v + 3.0 * (v.array() / (v.array().square() + 4e-4).sqrt()).matrix();
+    if (change) change(s);
+    if (stamps) text << s.t << ',';
+    for (const double q : s.q) text << q << ',';
+    for (int j = 0; j < model.nv; ++j) text << s.tau[j] << (j + 1 < model.nv ? "," : "\n");
+  }
+  return text.str();
+}
+
+class CliIdentify : public testing::Test {
+ protected:
+  support::TemporaryDirectory directory;
+};
+
+TEST_F(CliIdentify, WritesAModelThatPredictsAnotherLog) {
+  const std::string log = directory.write("log.csv", log_text(15.0));
+  const std::string found = directory.path("found");
+  const Outcome outcome = run_dynamics("identify " + robot + " " + log + " -o " + found);
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("predicts the held-out efforts"));
+  EXPECT_THAT(read_file(found + "/friction.yaml"),
+              AllOf(HasSubstr("feedforward_controller:"), HasSubstr("viscous: ")));
+
+  const std::string csv = directory.path("efforts.csv");
+  const Outcome valid =
+      run_dynamics("validate " + robot + " " + log + " --model " + found + " --csv " + csv);
+  ASSERT_EQ(valid.code, 0) << valid.err;
+  EXPECT_THAT(valid.out, HasSubstr("identified %"));
+  const std::vector<std::string> lines = lines_of(read_file(csv));
+  EXPECT_EQ(lines.size(), 1501U);
+  EXPECT_THAT(lines.front(), AllOf(HasSubstr("time,measured_shoulder_pan_joint,"),
+                                   HasSubstr(",predicted_wrist_3_joint")));
+  EXPECT_THAT(read_file(csv), testing::Not(HasSubstr("nan")));
+}
+
+TEST_F(CliIdentify, TakesALogWithItsFlaws) {
+  int i = 0;
+  std::string text = log_text(15.0, [&](Sample& s) {
+    if (++i % 97 == 0) s.tau[2] = 1e293;
+    if (i == 400) s.q[1] = -50.0;
+    if (i > 700) s.t += 2.0;  // a gap
+  });
+  text += "17.0,0.1,0.2";  // breaks off
+  const std::string log = directory.write("log.csv", text);
+  const Outcome outcome =
+      run_dynamics("identify " + robot + " " + log + " -o " + directory.path("found"));
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, AllOf(HasSubstr("(1 of them positions)"), HasSubstr("1 gaps"),
+                                 HasSubstr("the last line breaks off")));
+}
+
+TEST_F(CliIdentify, RefusesWhatNothingCanBeLearntFromAndWritesNothing) {
+  const auto refuses = [&](const std::string& text, const std::string& why) {
+    const std::string log = directory.write("log.csv", text);
+    const Outcome outcome =
+        run_dynamics("identify " + robot + " " + log + " -o " + directory.path("found"));
+    EXPECT_EQ(outcome.code, 1) << why << outcome.out;
+    EXPECT_THAT(outcome.err, AllOf(HasSubstr(why), HasSubstr("; "), HasSubstr("log.csv")));
+    EXPECT_FALSE(std::filesystem::exists(directory.path("found"))) << why;
+  };
+  refuses("", "names no column q_");
+  refuses("time,q_a,tau_a\n0,0,0\n", "none of its joints");
+  refuses(log_text(1.0), "1 s long");
+  refuses(log_text(10.0, [](Sample& s) { s.q.setOnes(); }), "nothing moves");
+  refuses(log_text(10.0, [](Sample& s) { s.q.tail(5).setOnes(); }), "only joint");
+  refuses(log_text(10.0, [](Sample& s) { s.q *= 180.0 / 3.14159; }), "degrees");
+  refuses(log_text(10.0, [](Sample& s) { s.q.setConstant(std::nan("")); }), "holds no number");
+  refuses(log_text(10.0, [](Sample& s) { s.t *= 1e9; }), "nanoseconds");
+  refuses(log_text(10.0, {}, false), "--rate");
+  const Outcome folder = run_dynamics("identify " + robot + " " + directory.path("."));
+  EXPECT_EQ(folder.code, 1);
+  EXPECT_THAT(folder.err, HasSubstr("is a folder"));
+}
+
+// --- recordings of real robots, where they are ---------------------------------------------------
+
+TEST_F(CliIdentify, PredictsARealRobot) {
+  const std::string recordings = RD_SHARED_DIR "/recordings/ur10e/";
+  if (!std::filesystem::exists(recordings)) GTEST_SKIP() << "there are no recordings";
+  std::string gains;
+  for (const char* gain :
+       {"shoulder_pan_joint=11.976", "shoulder_lift_joint=11.976", "elbow_joint=9.839",
+        "wrist_1_joint=10.763", "wrist_2_joint=10.763", "wrist_3_joint=10.763"})
+    gains += std::string(" --gain ") + gain;
+  const std::string found = directory.path("found");
+  const Outcome outcome =
+      run_dynamics("identify " + recordings + "ur10e.urdf " + recordings + "id_50s_14harm.csv.gz " +
+                   recordings + "id_30s_12harm.csv.gz -o " + found + gains);
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const auto mass = [&](const std::string& log) {
+    const Outcome weighed = run_dynamics("identify " + found + "/robot.urdf " + recordings + log +
+                                         " --weigh wrist_3_link");
+    EXPECT_EQ(weighed.code, 0) << weighed.err;
+    double value = -1.0;
+    for (const std::string& line : lines_of(weighed.out))
+      if (line.find("mass") != line.npos && line.find("centre") == line.npos) {
+        std::istringstream words(line);
+        std::string name;
+        words >> name >> value;
+      }
+    return value;
+  };
+  EXPECT_NEAR(mass("load_50s_14harm_2.805kg.csv.gz"), 2.805, 0.01 * 2.805);
+  EXPECT_LT(std::abs(mass("id_30s_12harm.csv.gz")), 0.02);
+}
+
+}  // namespace
