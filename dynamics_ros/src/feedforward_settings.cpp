@@ -32,6 +32,7 @@ Config control_config(const Params& params, const Model& model) {
   config.max_dt = params.max_period;
   config.velocity_cutoff = params.velocity_cutoff;
   config.reference_cutoff = params.reference_cutoff;
+  config.reference_margin = params.reference_margin;
   return config;
 }
 

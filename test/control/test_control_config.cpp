@@ -168,6 +168,8 @@ TEST(ControlConfig, RefusesNumbersOutOfRange) {
       {"max_dt = 0", [](Config& c) { c.max_dt = 0.0; }},
       {"velocity_cutoff = 0", [](Config& c) { c.velocity_cutoff = 0.0; }},
       {"reference_cutoff = nan", [](Config& c) { c.reference_cutoff = nan; }},
+      {"reference_margin = -0.1", [](Config& c) { c.reference_margin = -0.1; }},
+      {"reference_margin = nan", [](Config& c) { c.reference_margin = nan; }},
   };
   for (const Row& row : rows) {
     const std::string error = error_after(row.change);

@@ -74,6 +74,7 @@ class Rig {
     out.soft_start = 0.0;
     out.reference_timeout = 10.5 * dt;
     out.max_held_cycles = max_held;
+    out.reference_margin = infinity;
     return out;
   }
 
@@ -443,6 +444,63 @@ TEST(BadReference, IsNaNInfinityOrTheWrongSizeOfAnySignal) {
     EXPECT_EQ(rig.controller.count(Event::bad_reference), 1U);
     EXPECT_EQ(rig.command.position, rig.q);
   }
+}
+
+TEST(BadReference, IsOutOfReach) {
+  Config config = Rig::config(Mode::feedforward, Rig::held);  // -3 to 3 rad, at most 5 rad/s
+  config.reference_margin = 0.2;
+  Controller controller(Rig::model(), config);
+  const VectorXd zero = VectorXd::Zero(3);
+  ASSERT_EQ(controller.activate({zero, zero}), position);
+  const auto at = [](double x) { return VectorXd(Eigen::Vector3d(0.0, x, 0.0)); };
+  for (const double sign : {-1.0, 1.0}) {
+    const VectorXd near = at(sign * 4.19), slow = at(sign * 5.99);
+    const VectorXd far = at(sign * 4.21), fast = at(sign * 6.01);
+    const std::uint64_t before = controller.count(Event::bad_reference);
+    (void)controller.update({zero, zero}, {near, slow, zero}, dt);
+    EXPECT_EQ(controller.count(Event::bad_reference), before);
+    (void)controller.update({zero, zero}, {far, zero, zero}, dt);
+    (void)controller.update({zero, zero}, {zero, fast, zero}, dt);
+    EXPECT_EQ(controller.count(Event::bad_reference), before + 2);
+    EXPECT_EQ(controller.command().position, near);
+  }
+}
+
+TEST(DifferentiatedReference, ComesBackFromAnOverflow) {
+  for (const double margin : {0.2, infinity}) {
+    Config config = Rig::config(Mode::pass_through, Rig::held);
+    config.missing_velocity = config.missing_acceleration = Missing::differentiate;
+    config.reference_margin = margin;
+    Controller controller(Rig::model(), config);
+    const VectorXd q = VectorXd::Constant(3, 0.1);
+    const VectorXd v = VectorXd::Zero(3);
+    const VectorXd huge = VectorXd::Constant(3, 1e306);
+    ASSERT_EQ(controller.activate({q, v}), position);
+    for (int k = 0; k < 100; ++k) {
+      (void)controller.update({q, v}, {k == 10 ? huge : q}, dt);
+      const Command& command = controller.command();
+      ASSERT_TRUE(command.effort.allFinite() && command.velocity.allFinite()) << k;
+      ASSERT_TRUE(command.position.allFinite()) << k;
+    }
+    EXPECT_EQ(controller.command().velocity, v) << margin;
+    EXPECT_EQ(controller.count(Event::bad_reference), std::isfinite(margin) ? 1U : 0U);
+  }
+}
+
+/// The smallest numbers take processors many times as long.
+TEST(DifferentiatedReference, DiesAwayToZero) {
+  Config config = Rig::config(Mode::feedforward, Rig::held);
+  config.missing_velocity = config.missing_acceleration = Missing::differentiate;
+  Controller controller(Rig::model(), config);
+  VectorXd q = VectorXd::Constant(3, 0.1);
+  ASSERT_EQ(controller.activate({q, {}}), position);
+  for (int k = 0; k < 3000; ++k) {
+    if (k < 10) q.array() += 1e-3;
+    ASSERT_EQ(controller.update({q, {}}, {q}, dt), running);
+    for (const double rate : controller.command().velocity)
+      ASSERT_NE(std::fpclassify(rate), FP_SUBNORMAL) << "cycle " << k;
+  }
+  EXPECT_EQ(controller.command().velocity, VectorXd::Zero(3));
 }
 
 // --- Results -------------------------------------------------------------------------------------

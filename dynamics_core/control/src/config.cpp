@@ -138,6 +138,8 @@ void check_times(const Config& config) {
   positive("max_dt", config.max_dt, "give a time above the control period");
   positive("velocity_cutoff", config.velocity_cutoff, "give a frequency above zero");
   positive("reference_cutoff", config.reference_cutoff, "give a frequency above zero");
+  require(config.reference_margin >= 0.0, "reference_margin", config.reference_margin,
+          "give a share, not below zero; infinity for no bound");
   if (config.max_held_cycles < 0)
     throw ConfigError("max_held_cycles", std::to_string(config.max_held_cycles),
                       "give zero (fault at once) or more");

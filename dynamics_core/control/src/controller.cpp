@@ -8,6 +8,14 @@ namespace dynamics_core::control {
 
 namespace {
 
+[[nodiscard]] std::vector<Reach> reaches(const Model& model, const Config& config) {
+  std::vector<Reach> out;
+  for (const std::string& name : config.joints)
+    out.push_back(reach(model.joints[static_cast<std::size_t>(model.find_joint(name))].limits,
+                        config.reference_margin));
+  return out;
+}
+
 [[nodiscard]] VectorX<double> zeros(Eigen::Index size) { return VectorX<double>::Zero(size); }
 
 }  // namespace
@@ -21,7 +29,7 @@ Controller::Controller(const Model& model, const Config& config)
       passivity_(n_),
       wraps_(without_end_stops(model, config_.joints)),
       limits_(config_.joints.size()),
-      reference_(config_, n_, wraps_),
+      reference_(config_, reaches(model, config_), wraps_),
       velocity_estimate_(n_, config_.velocity_cutoff, wraps_),
       payload_ramp_(model.links.size()),
       q_(zeros(n_)),

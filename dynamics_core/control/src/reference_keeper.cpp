@@ -1,18 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dynamics_core/control/reference_keeper.hpp"
 
+#include <cmath>
+#include <utility>
+
 namespace dynamics_core::control {
 
-ReferenceKeeper::ReferenceKeeper(const Config& config, Eigen::Index size,
+Reach reach(const Limits& limits, double margin) noexcept {
+  Reach out;
+  if (!std::isfinite(margin)) return out;
+  const double range = limits.upper - limits.lower;
+  if (std::isfinite(range) && range > 0.0) {
+    out.lower = limits.lower - margin * range;
+    out.upper = limits.upper + margin * range;
+  }
+  if (limits.velocity > 0.0) out.speed = (1.0 + margin) * limits.velocity;
+  return out;
+}
+
+ReferenceKeeper::ReferenceKeeper(const Config& config, std::vector<Reach> reaches,
                                  const std::vector<bool>& wraps)
     : missing_velocity_(config.missing_velocity),
       missing_acceleration_(config.missing_acceleration),
       timeout_(config.reference_timeout),
-      position_(VectorX<double>::Zero(size)),
-      velocity_(VectorX<double>::Zero(size)),
-      acceleration_(VectorX<double>::Zero(size)),
-      position_rate_(size, config.reference_cutoff, wraps),
-      velocity_rate_(size, config.reference_cutoff, std::vector<bool>(wraps.size(), false)) {}
+      reaches_(std::move(reaches)),
+      position_(VectorX<double>::Zero(static_cast<Eigen::Index>(reaches_.size()))),
+      velocity_(position_),
+      acceleration_(position_),
+      position_rate_(position_.size(), config.reference_cutoff, wraps),
+      velocity_rate_(position_.size(), config.reference_cutoff,
+                     std::vector<bool>(wraps.size(), false)) {}
 
 void ReferenceKeeper::rest() noexcept {
   velocity_.setZero();
@@ -45,12 +62,24 @@ ReferenceKeeper::Part ReferenceKeeper::classify(const View& values, bool seen) c
   return unwritten ? Part::absent : Part::bad;
 }
 
+bool ReferenceKeeper::within_reach(const View& positions, const View& velocities) const noexcept {
+  for (std::size_t j = 0; j < reaches_.size(); ++j) {
+    const Reach& reach = reaches_[j];
+    const auto i = static_cast<Eigen::Index>(j);
+    if (i < positions.size() && (positions[i] < reach.lower || positions[i] > reach.upper))
+      return false;
+    if (i < velocities.size() && std::abs(velocities[i]) > reach.speed) return false;
+  }
+  return true;
+}
+
 /// Takes over a new reference. False, and all as it was, where there is none or a part is bad.
 bool ReferenceKeeper::take(const Reference& reference, EventCounts& counts) noexcept {
   const Part q = classify(reference.position, seen_position_);
   const Part v = classify(reference.velocity, seen_velocity_);
   const Part a = classify(reference.acceleration, seen_acceleration_);
-  if (q == Part::bad || v == Part::bad || a == Part::bad) {
+  if (q == Part::bad || v == Part::bad || a == Part::bad ||
+      !within_reach(reference.position, reference.velocity)) {
     counts.add(Event::bad_reference);
     return false;
   }

@@ -102,6 +102,9 @@ struct Config {
   Missing missing_velocity = Missing::zero;      ///< of the reference
   Missing missing_acceleration = Missing::zero;  ///< of the reference
   double reference_cutoff = 50.0;                ///< Hz, of differentiated references
+  /// A reference may exceed a joint's limits of position by this share of its range, and its limit
+  /// of velocity by this share of that; what is beyond is bad. Infinity: it may be anywhere.
+  double reference_margin = 0.2;
 };
 
 /// A configuration with every list filled in: one element per joint. Throws ConfigError.

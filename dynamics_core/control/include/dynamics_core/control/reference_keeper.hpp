@@ -2,6 +2,7 @@
 #pragma once
 
 #include <Eigen/Core>
+#include <limits>
 #include <vector>
 
 #include "dynamics_core/control/config.hpp"
@@ -11,11 +12,21 @@
 
 namespace dynamics_core::control {
 
+/// What a reference may ask of a joint.
+struct Reach {
+  double lower = -std::numeric_limits<double>::infinity();  ///< rad or m
+  double upper = std::numeric_limits<double>::infinity();
+  double speed = std::numeric_limits<double>::infinity();  ///< rad/s or m/s
+};
+/// The joint's limits, where it has any, and a share of them more.
+[[nodiscard]] Reach reach(const Limits& limits, double margin) noexcept;
+
 /// Holds the reference that the law uses: takes over what is new and usable, completes what is
 /// missing, and comes to rest when nothing has come for too long.
 class ReferenceKeeper {
  public:
-  ReferenceKeeper(const Config& config, Eigen::Index size, const std::vector<bool>& wraps);
+  /// `reaches` has an element for each joint.
+  ReferenceKeeper(const Config& config, std::vector<Reach> reaches, const std::vector<bool>& wraps);
 
   /// At rest at q, as if no reference had ever come.
   template <class Values>
@@ -43,11 +54,13 @@ class ReferenceKeeper {
   enum class Part { absent, given, bad };
 
   [[nodiscard]] Part classify(const View& values, bool seen) const noexcept;
+  [[nodiscard]] bool within_reach(const View& positions, const View& velocities) const noexcept;
   [[nodiscard]] bool take(const Reference& reference, EventCounts& counts) noexcept;
   void rest() noexcept;
 
   Missing missing_velocity_, missing_acceleration_;
   double timeout_;
+  std::vector<Reach> reaches_;
   VectorX<double> position_, velocity_, acceleration_;
   Derivative position_rate_, velocity_rate_;
   double age_ = 0.0;

@@ -64,7 +64,7 @@ enum class Trigger {
 /// What is counted, each for itself, until reset().
 enum class Event {
   bad_measurement,    ///< non-finite or of the wrong size
-  bad_reference,      ///< non-finite or of the wrong size; the last one is kept
+  bad_reference,      ///< non-finite, of the wrong size or out of reach; the last one is kept
   reference_timeout,  ///< the reference was lost; counted once a loss
   bad_clock,          ///< dt not positive, not finite or above max_dt; nothing is integrated
   contact,            ///< touched, and a reaction has begun; counted once a reaction
