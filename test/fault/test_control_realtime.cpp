@@ -224,6 +224,8 @@ Config storm_config(Mode mode, Compensation compensation, Missing missing) {
   config.effort_limits = {0.4};
   config.effort_rate_limits = {200.0};
   config.missing_velocity = config.missing_acceleration = missing;
+  config.reference_margin =
+      std::numeric_limits<double>::infinity();  // for results that are not finite
   config.reaction =
       mode == Mode::feedforward || mode == Mode::passivity ? Reaction::hold : Reaction::give_way;
   config.reference_timeout = 0.005;

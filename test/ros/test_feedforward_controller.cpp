@@ -590,10 +590,20 @@ TEST(Fault, BadReferencesAreDroppedNotFollowed) {
   rig.set_reference(VectorXd::Constant(7, std::numeric_limits<double>::infinity()), zero, zero);
   for (int k = 0; k < 50; ++k) ASSERT_EQ(rig.update(), return_type::OK);
   EXPECT_LT((rig.effort() - before).norm(), 1e-9);
+  rig.set_reference(q + VectorXd::Constant(7, 100.0), zero, zero);  // no joint gets there
+  for (int k = 0; k < 50; ++k) ASSERT_EQ(rig.update(), return_type::OK);
+  EXPECT_LT((rig.effort() - before).norm(), 1e-9);
+}
+
+/// References may be anywhere, as in the tests of what an error of 100 rad leads to.
+Rig::Parameters panda_without_margin() {
+  auto parameters = Rig::panda();
+  parameters.emplace_back("reference_margin", std::numeric_limits<double>::infinity());
+  return parameters;
 }
 
 TEST(Limits, OfTheUrdfBoundEveryCommand) {
-  Rig rig(Rig::panda());
+  Rig rig(panda_without_margin());
   const VectorXd q = panda_ready();
   ASSERT_TRUE(rig.start(q));
   rig.set_reference(q + VectorXd::Constant(7, 100.0), zero, zero);
@@ -631,7 +641,7 @@ TEST(State, IsPublishedWithTheCommandedEffort) {
 }
 
 TEST(Diagnostics, TellFaultsSaturationsAndComputeTimes) {
-  Rig rig(Rig::panda());
+  Rig rig(panda_without_margin());
   const VectorXd q = panda_ready();
   ASSERT_TRUE(rig.start(q));
   const auto node = std::make_shared<rclcpp::Node>("observer");
