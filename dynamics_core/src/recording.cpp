@@ -7,8 +7,8 @@
 #include <optional>
 #include <stdexcept>
 
-#include "dynamics_core/counted_families.hpp"
 #include "dynamics_core/config_error.hpp"
+#include "dynamics_core/counted_families.hpp"
 #include "dynamics_core/counting.hpp"
 #include "dynamics_core/simplification.hpp"
 
