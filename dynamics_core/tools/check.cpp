@@ -28,7 +28,7 @@ int check(const RobotOptions& options) {
 
 }  // namespace
 
-Command add_check(CLI::App& program) {
+Subcommand add_check(CLI::App& program) {
   CLI::App* app = program.add_subcommand("check", "Say whether a robot loads, and what is odd");
   app->footer(
       "Exits with 0 if the robot loads, with 1 and a message on stderr if not. With --strict "

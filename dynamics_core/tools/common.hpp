@@ -25,21 +25,21 @@ class UsageError : public std::runtime_error {
 };
 
 /// A subcommand: its parser, and what to do when it was chosen. `run` returns the exit code.
-struct Command {
+struct Subcommand {
   CLI::App* app;
   std::function<int()> run;
 };
 
-[[nodiscard]] Command add_info(CLI::App& program);
-[[nodiscard]] Command add_check(CLI::App& program);
-[[nodiscard]] Command add_eval(CLI::App& program);
-[[nodiscard]] Command add_simulate(CLI::App& program);
-[[nodiscard]] Command add_count(CLI::App& program);
-[[nodiscard]] Command add_track(CLI::App& program);
-[[nodiscard]] Command add_generate(CLI::App& program);
-[[nodiscard]] Command add_identify(CLI::App& program);
-[[nodiscard]] Command add_validate(CLI::App& program);
-[[nodiscard]] Command add_excite(CLI::App& program);
+[[nodiscard]] Subcommand add_info(CLI::App& program);
+[[nodiscard]] Subcommand add_check(CLI::App& program);
+[[nodiscard]] Subcommand add_eval(CLI::App& program);
+[[nodiscard]] Subcommand add_simulate(CLI::App& program);
+[[nodiscard]] Subcommand add_count(CLI::App& program);
+[[nodiscard]] Subcommand add_track(CLI::App& program);
+[[nodiscard]] Subcommand add_generate(CLI::App& program);
+[[nodiscard]] Subcommand add_identify(CLI::App& program);
+[[nodiscard]] Subcommand add_validate(CLI::App& program);
+[[nodiscard]] Subcommand add_excite(CLI::App& program);
 
 /// The robot and the options that alter it, as they stand on the command line.
 struct RobotOptions {

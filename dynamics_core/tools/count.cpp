@@ -134,7 +134,7 @@ int count(const CountOptions& options) {
 
 }  // namespace
 
-Command add_count(CLI::App& program) {
+Subcommand add_count(CLI::App& program) {
   CLI::App* app = program.add_subcommand("count", "Count multiplications and additions");
   app->footer(
       "Without ROBOT and --joints: formulas in the number n of joints of a general serial arm,\n"

@@ -334,7 +334,7 @@ int eval(const EvalOptions& options) {
 
 }  // namespace
 
-Command add_eval(CLI::App& program) {
+Subcommand add_eval(CLI::App& program) {
   CLI::App* app =
       program.add_subcommand("eval", "Compute torques, matrices and accelerations of states");
   app->footer(

@@ -98,7 +98,7 @@ int excite_command(const ExciteCommand& command) {
 
 }  // namespace
 
-Command add_excite(CLI::App& program) {
+Subcommand add_excite(CLI::App& program) {
   CLI::App* app =
       program.add_subcommand("excite", "A motion from which identify can tell the parameters");
   auto command = std::make_shared<ExciteCommand>();

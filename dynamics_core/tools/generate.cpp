@@ -67,7 +67,7 @@ int run(const Options& options) {
 
 }  // namespace
 
-Command add_generate(CLI::App& program) {
+Subcommand add_generate(CLI::App& program) {
   CLI::App* app = program.add_subcommand("generate", "Write C or C++ code for one robot");
   app->footer(
       "A header and a source that depend on nothing, many times faster than the general\n"

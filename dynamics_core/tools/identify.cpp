@@ -249,7 +249,7 @@ int identify_command(const IdentifyCommand& options) {
 
 }  // namespace
 
-Command add_identify(CLI::App& program) {
+Subcommand add_identify(CLI::App& program) {
   CLI::App* app =
       program.add_subcommand("identify", "Find the model that is true from logs of the real robot");
   auto options = std::make_shared<IdentifyCommand>();

@@ -230,7 +230,7 @@ int info(const InfoOptions& options) {
 
 }  // namespace
 
-Command add_info(CLI::App& program) {
+Subcommand add_info(CLI::App& program) {
   CLI::App* app = program.add_subcommand("info", "Show joints, links, masses and warnings");
   app->footer(
       "Joints are listed in the order of q, v, a and tau: depth-first from the root, siblings as\n"

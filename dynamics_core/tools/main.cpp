@@ -12,7 +12,7 @@
 
 namespace {
 
-using dynamics_core::tools::Command;
+using dynamics_core::tools::Subcommand;
 using dynamics_core::tools::UsageError;
 
 constexpr int failure = 1;
@@ -29,7 +29,7 @@ int report_misuse(const std::string& message, const std::string& command) {
   return misuse;
 }
 
-int run(const Command& command) {
+int run(const Subcommand& command) {
   try {
     const int code = command.run();
     std::cout.flush();
@@ -79,10 +79,10 @@ int main(int argc, char** argv) {
   program.footer("Example: dynamics info robot.urdf");
 
   namespace tools = dynamics_core::tools;
-  std::vector<Command> commands = {tools::add_info(program),    tools::add_check(program),
-                                   tools::add_eval(program),    tools::add_simulate(program),
-                                   tools::add_count(program),   tools::add_track(program),
-                                   tools::add_generate(program)};
+  std::vector<Subcommand> commands = {tools::add_info(program),    tools::add_check(program),
+                                      tools::add_eval(program),    tools::add_simulate(program),
+                                      tools::add_count(program),   tools::add_track(program),
+                                      tools::add_generate(program)};
 #ifdef RD_HAVE_IDENTIFICATION
   for (const auto add : {tools::add_excite, tools::add_identify, tools::add_validate})
     commands.push_back(add(program));
@@ -101,7 +101,7 @@ int main(int argc, char** argv) {
   } catch (const dynamics_core::ConfigError& error) {  // an instruction set that there is not
     return report(error.what());
   }
-  for (const Command& command : commands)
+  for (const Subcommand& command : commands)
     if (command.app->parsed()) return run(command);
   return failure;
 }

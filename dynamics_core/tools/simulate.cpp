@@ -337,7 +337,7 @@ int simulate(const SimulateOptions& options) {
 
 }  // namespace
 
-Command add_simulate(CLI::App& program) {
+Subcommand add_simulate(CLI::App& program) {
   CLI::App* app = program.add_subcommand("simulate", "Let a robot fall or drive it");
   app->footer(
       "Without --torque, --trajectory or --goal the robot falls freely. Along a path it gets the\n"

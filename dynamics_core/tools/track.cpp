@@ -554,7 +554,7 @@ Json summary(const Experiment& x, const std::vector<Outcome>& outcomes) {
   return json;
 }
 
-Command add_track(CLI::App& program) {
+Subcommand add_track(CLI::App& program) {
   CLI::App* app =
       program.add_subcommand("track", "Drive a simulated robot along a trajectory, law by law");
   app->footer(

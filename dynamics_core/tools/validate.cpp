@@ -102,7 +102,7 @@ int validate_command(const ValidateCommand& options) {
 
 }  // namespace
 
-Command add_validate(CLI::App& program) {
+Subcommand add_validate(CLI::App& program) {
   CLI::App* app = program.add_subcommand(
       "validate", "Compare what an identified robot predicts with another log");
   auto options = std::make_shared<ValidateCommand>();
