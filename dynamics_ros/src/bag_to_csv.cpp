@@ -136,7 +136,9 @@ class Bag {
                    " > log.csv");
       if (topics.size() > 1) remark("of the topics " + all + ", " + topic + " was taken");
     }
-    reader_.set_filter({{topic}});
+    rosbag2_storage::StorageFilter filter;
+    filter.topics = {topic};
+    reader_.set_filter(filter);
     topic_ = topic;
   }
 
@@ -293,7 +295,6 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "usage: bag_to_csv BAG [TOPIC] > log.csv\n");
     return 2;
   }
-  (void)rcutils_logging_initialize();
   rcutils_logging_set_default_logger_level(RCUTILS_LOG_SEVERITY_FATAL);  // exceptions say it all
   try {
     Bag bag(argv[1]);
