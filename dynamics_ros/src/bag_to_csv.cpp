@@ -8,10 +8,13 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <filesystem>
+#include <fstream>
 #include <limits>
 #include <map>
+#include <memory>
 #include <rclcpp/serialization.hpp>
 #include <rclcpp/serialized_message.hpp>
 #include <rosbag2_cpp/reader.hpp>
@@ -99,16 +102,22 @@ class Bag {
     if (fs::is_directory(path_) && !fs::exists(fs::path(path_) / "metadata.yaml"))
       refuse(path_, "the bag has no metadata.yaml, as after a recording that was killed",
              "write it with `ros2 bag reindex " + path_ + "`, or name the file in it");
+    if (std::getenv("AMENT_PREFIX_PATH") == nullptr)
+      refuse(path_, "rosbag2 does not find its plugins without ROS 2's environment",
+             "source it: source /opt/ros/$ROS_DISTRO/setup.bash");
     try {
+      reader_ = std::make_unique<rosbag2_cpp::Reader>();
       rosbag2_storage::StorageOptions storage;
       storage.uri = path_;
       if (fs::is_regular_file(path_)) storage.storage_id = storage_of(path_);
-      reader_.open(storage);
+      reader_->open(storage);
     } catch (const std::exception& error) {
       refuse(path_, "cannot be opened as a rosbag2 bag: " + text::shortened(error.what()),
-             "try `ros2 bag info " + path_ + "`");
+             "look with `ros2 bag info " + path_ + "` whether it is whole, and that " +
+                 "rosbag2_storage_mcap and rosbag2_storage_sqlite3 are installed");
     }
-    if (const std::string format = reader_.get_metadata().compression_format; !format.empty())
+    remark_on_open_files();
+    if (const std::string format = reader_->get_metadata().compression_format; !format.empty())
       refuse(path_, "is compressed (" + format + ")",
              "write it without compression with `ros2 bag convert`");
   }
@@ -116,7 +125,7 @@ class Bag {
   /// Takes that topic, or, where it is empty, /joint_states or the only one there is.
   void choose(std::string topic) {
     std::vector<std::string> topics;
-    for (const auto& candidate : reader_.get_all_topics_and_types())
+    for (const auto& candidate : reader_->get_all_topics_and_types())
       if (candidate.type == "sensor_msgs/msg/JointState") topics.push_back(candidate.name);
     std::sort(topics.begin(), topics.end());
     const auto has = [&](const std::string& name) {
@@ -138,7 +147,7 @@ class Bag {
     }
     rosbag2_storage::StorageFilter filter;
     filter.topics = {topic};
-    reader_.set_filter(filter);
+    reader_->set_filter(filter);
     topic_ = topic;
   }
 
@@ -148,8 +157,8 @@ class Bag {
     JointState message;
     std::size_t numbers = 0;
     try {
-      while (reader_.has_next()) {
-        const auto stored = reader_.read_next();
+      while (reader_->has_next()) {
+        const auto stored = reader_->read_next();
         const rclcpp::SerializedMessage bytes(*stored->serialized_data);
         serialization.deserialize_message(&bytes, &message);
         if (message.name.empty()) continue;
@@ -223,6 +232,23 @@ class Bag {
     std::size_t value;
   };
 
+  /// A file of MCAP ends as it begins. rosbag2 takes what there is of one that does not.
+  void remark_on_open_files() const {
+    namespace fs = std::filesystem;
+    const auto look = [](const fs::path& path) {
+      if (path.extension() != ".mcap") return;
+      std::string end(8, ' ');
+      std::ifstream file(path, std::ios::binary);
+      file.seekg(-8, std::ios::end);
+      file.read(end.data(), 8);
+      if (end != "\x89MCAP0\r\n")
+        remark(path.string() +
+               " was not closed, as where a recording was killed; what is there was taken");
+    };
+    if (!fs::is_directory(path_)) return look(path_);
+    for (const fs::directory_entry& entry : fs::directory_iterator(path_)) look(entry.path());
+  }
+
   /// By its header, or when it was recorded where that says nothing.
   [[nodiscard]] static Sample sample(const JointState& message, std::int64_t recorded) {
     const auto& stamp = message.header.stamp;
@@ -285,7 +311,7 @@ class Bag {
 
   std::string path_;
   std::string topic_;
-  rosbag2_cpp::Reader reader_;
+  std::unique_ptr<rosbag2_cpp::Reader> reader_;
 };
 
 }  // namespace
