@@ -35,6 +35,7 @@ using sensor_msgs::msg::JointState;
 constexpr double no_number = std::numeric_limits<double>::quiet_NaN();
 /// A quarter of an hour of a seven-joint arm at 1 kHz, about half a gigabyte of text.
 constexpr std::size_t most_numbers = 24'000'000;
+constexpr std::size_t most_publishers = 100;
 constexpr std::size_t fields = 3;  ///< of a joint: position, velocity, effort
 const char* const columns[fields] = {"q_", "v_", "tau_"};
 
@@ -166,7 +167,7 @@ class Bag {
         publisher.joints = message.name;
         publisher.samples.push_back(sample(message, stored->recv_timestamp));
         numbers += fields * message.name.size();
-        if (numbers > most_numbers) break;
+        if (numbers > most_numbers || by_joints.size() > most_publishers) break;
       }
     } catch (const std::exception& error) {
       if (by_joints.empty())
@@ -177,10 +178,16 @@ class Bag {
     if (numbers > most_numbers)
       refuse(path_, "holds more than " + std::to_string(most_numbers) + " numbers",
              "give a part of it: one to five minutes of varied motion are enough");
+    if (by_joints.size() > most_publishers)
+      refuse(path_,
+             "its messages name more than " + std::to_string(most_publishers) +
+                 " different lists of joints",
+             "record one robot, whose messages name the same joints each time");
     if (by_joints.empty())
       refuse(path_, "holds no messages with joints on " + topic_,
              "record them while the robot moves: ros2 bag record " + topic_);
     std::vector<Publisher> publishers;
+    publishers.reserve(by_joints.size());
     for (auto& [joints, publisher] : by_joints) publishers.push_back(std::move(publisher));
     return publishers;
   }
@@ -266,9 +273,13 @@ class Bag {
   /// The columns of the joints that no publisher before has given; what is never reported has none.
   void add_columns(const Publisher& publisher, std::vector<Column>& chosen,
                    std::vector<std::string>& joints) const {
+    std::vector<std::string> known;
     for (std::size_t j = 0; j < publisher.joints.size(); ++j) {
       const std::string& joint = publisher.joints[j];
-      if (std::find(joints.begin(), joints.end(), joint) != joints.end()) continue;
+      if (std::find(joints.begin(), joints.end(), joint) != joints.end()) {
+        known.push_back(joint);
+        continue;
+      }
       if (joint.find_first_of(",\r\n") != joint.npos)
         refuse(path_, "joint " + text::quoted(joint) + " has a comma or a line's end in its name",
                "rename it");
@@ -277,6 +288,10 @@ class Bag {
         if (publisher.reports(fields * j + f))
           chosen.push_back({columns[f] + joint, &publisher, fields * j + f});
     }
+    if (!known.empty())
+      remark(std::to_string(publisher.samples.size()) +
+             " messages that list the joints otherwise were " + "not used for " +
+             text::quoted_list(known, ", ", 4) + ", which others report more often");
   }
 
   static void remark_on_stamps(const std::vector<Publisher>& publishers) {

@@ -259,6 +259,23 @@ TEST_P(Bags, OfPublishersWithStampsOfTheirOwnAreInterpolated) {
   }
 }
 
+TEST_P(Bags, WhereSomeMessagesListTheJointsOtherwiseLeaveTheseOutAndSaySo) {
+  std::vector<Recorded> messages = motion(1.0);
+  const Log expected = parse_log(csv_of(messages), "log.csv");
+  for (int i = 0; i < 3; ++i) {
+    JointState other = joint_state(start + i, {"elbow", "shoulder"});
+    other.position = other.effort = {7.0, 7.0};
+    messages.push_back({"/joint_states", other, start + i});
+  }
+  const std::string bag = write("bag", messages);
+  EXPECT_THAT(convert(bag).err, AllOf(HasSubstr("3 messages"), HasSubstr("'elbow', 'shoulder'")));
+  EXPECT_EQ(log_of(bag).q, expected.q);
+
+  for (int i = 0; i < 200; ++i)
+    messages.push_back({"/joint_states", joint_state(start, {"joint" + std::to_string(i)}), start});
+  refuses(write("many", messages), "different lists of joints", "record one robot");
+}
+
 TEST_P(Bags, WithSeveralTopicsGiveJointStatesOrTheOneThatIsNamed) {
   std::vector<Recorded> messages = motion(1.0);
   const std::size_t wanted = messages.size();
