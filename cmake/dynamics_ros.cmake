@@ -107,6 +107,17 @@ if(inverse_dynamics_solver_FOUND)
     inverse_dynamics_solver dynamics_ros/inverse_dynamics_solver.xml)
 endif()
 
+# Reads bags for `dynamics identify`, which links no ROS.
+find_package(rosbag2_cpp QUIET)
+if(rosbag2_cpp_FOUND)
+  add_executable(bag_to_csv dynamics_ros/src/bag_to_csv.cpp)
+  target_link_libraries(bag_to_csv PRIVATE realtime_dynamics::core rclcpp::rclcpp
+    rosbag2_cpp::rosbag2_cpp ${sensor_msgs_TARGETS} realtime_dynamics_warnings)
+  install(TARGETS bag_to_csv DESTINATION lib/${PROJECT_NAME})
+else()
+  message(STATUS "rosbag2_cpp not found: `dynamics identify` reads no bags")
+endif()
+
 install(PROGRAMS dynamics_ros/scripts/demo_trajectory.py DESTINATION lib/${PROJECT_NAME})
 install(DIRECTORY launch DESTINATION share/${PROJECT_NAME})
 ament_export_dependencies(geometry_msgs rosidl_default_runtime sensor_msgs std_msgs)

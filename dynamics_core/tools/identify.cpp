@@ -6,6 +6,7 @@
 #include <iostream>
 #include <map>
 
+#include "bag_log.hpp"
 #include "dynamics_core/identification/identify.hpp"
 #include "dynamics_core/identification/signals.hpp"
 #include "dynamics_core/identification/weigh.hpp"
@@ -142,7 +143,7 @@ int weigh_command(const IdentifyCommand& options) {
     const std::filesystem::path beside = std::filesystem::path(options.robot.file).parent_path();
     if (std::filesystem::exists(beside / "identify.json")) folder = beside.string() + "/.";
   }
-  const Log first = read_log(options.logs.front());
+  const Log first = read_log_or_bag(options.logs.front());
   const bool known = !folder.empty();
   Identified identified;
   if (known) {
@@ -157,7 +158,7 @@ int weigh_command(const IdentifyCommand& options) {
                      "'; `dynamics info` lists them");
   std::vector<Recording> recordings;
   for (const std::string& file : options.logs)
-    recordings.push_back(cleaned(read_log(file), model, options.log.rate));
+    recordings.push_back(cleaned(read_log_or_bag(file), model, options.log.rate));
   Drives drives = nominal_drives(model);
   if (known) {
     drives = drives_of(identified, model);
@@ -206,12 +207,12 @@ int identify_command(const IdentifyCommand& options) {
   const std::string text = read_text_file(options.robot.file);
   if (text.find('<') == text.npos)
     throw UsageError(options.robot.file + ": a robot to be identified has to be a URDF");
-  const Log first = read_log(options.logs.front());
+  const Log first = read_log_or_bag(options.logs.front());
   const Model model = robot_of_log(options.robot, first);
   const auto recordings_of = [&](const std::vector<std::string>& files) {
     std::vector<Recording> recordings;
     for (const std::string& file : files)
-      recordings.push_back(cleaned(read_log(file), model, options.log.rate));
+      recordings.push_back(cleaned(read_log_or_bag(file), model, options.log.rate));
     return recordings;
   };
   const std::vector<Recording> recordings = recordings_of(options.logs);
@@ -255,7 +256,8 @@ Subcommand add_identify(CLI::App& program) {
   auto options = std::make_shared<IdentifyCommand>();
   add_robot_options(*app, options->robot);
   app->add_option("LOG", options->logs,
-                  "CSV: time,q_<joint>…,tau_<joint>… or current_<joint>… (.gz too)")
+                  "CSV: time,q_<joint>…,tau_<joint>… or current_<joint>… (.gz too),\n"
+                  "or a rosbag2 bag with joint states")
       ->required();
   app->add_option("-o,--output", options->directory, "Folder to write to")
       ->type_name("DIR")

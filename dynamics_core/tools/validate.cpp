@@ -5,6 +5,7 @@
 #include <fstream>
 #include <iostream>
 
+#include "bag_log.hpp"
 #include "dynamics_core/identification/robot_model.hpp"
 #include "dynamics_core/load.hpp"
 #include "dynamics_core/text.hpp"
@@ -49,7 +50,7 @@ void write_csv(const std::string& path, const Log& log, const Recording& recordi
 
 int validate_command(const ValidateCommand& options) {
   const Identified identified = read_identified(options.directory);
-  const Log log = read_log(options.file);
+  const Log log = read_log_or_bag(options.file);
   check_joints(identified, log);
   const Model model = load_identified(identified, options.robot, identified.urdf);
   const Model nominal = load_identified(identified, options.robot, options.robot.file);
@@ -107,7 +108,7 @@ Subcommand add_validate(CLI::App& program) {
       "validate", "Compare what an identified robot predicts with another log");
   auto options = std::make_shared<ValidateCommand>();
   add_robot_options(*app, options->robot);
-  app->add_option("LOG", options->file, "CSV, as for identify")->required();
+  app->add_option("LOG", options->file, "CSV or rosbag2 bag, as for identify")->required();
   app->add_option("--model", options->directory, "Folder that identify wrote")
       ->type_name("DIR")
       ->required();

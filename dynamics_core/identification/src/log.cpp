@@ -30,7 +30,7 @@ constexpr std::size_t largest = 512U << 20U;
 [[nodiscard]] std::string read_text(const std::string& path, bool& whole) {
   std::error_code error;
   if (fs::is_directory(path, error))
-    throw LogError(path, "is a folder and not a log", "name a CSV file in it");
+    throw LogError(path, "is a folder and not a log", "name a CSV file in it, or a rosbag2 bag");
   if (!fs::exists(path, error)) throw LogError(path, "there is no such file", "check the path");
   if (fs::file_size(path, error) > largest) refuse_size(path);
   const std::unique_ptr<gzFile_s, int (*)(gzFile)> file(gzopen(path.c_str(), "rb"), gzclose);
