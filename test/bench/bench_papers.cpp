@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdio>
 
+#include "dynamics_core/families.hpp"
 #include "support/paper_simulations.hpp"
 
 namespace {
