@@ -616,6 +616,50 @@ TEST(MomentumObserver, StartsAnewAfterASampleThatCannotBeUsed) {
   expect_anew(observer.update({q, huge, tau}, dt), Status::not_finite);
 }
 
+/// Efforts so large that their difference is none any longer: what is handed out stays finite, the
+/// status says so, and after that the observer is as one that was never told of them.
+TEST(MomentumObserver, HandsOutNothingThatIsNotFinite) {
+  const Model model = build_model(support::random_arm(2, 3));
+  ObserverConfig config;
+  config.frame = "link_3";
+  MomentumObserver observer(model, config);
+  MomentumObserver spared(model, config);
+  const VectorXd q = VectorXd::Zero(3);
+  const auto feed_one = [&](MomentumObserver& to, double effort) {
+    const VectorXd tau = VectorXd::Constant(3, effort);
+    const Status status = to.update({q, q, tau}, 0.1);
+    EXPECT_TRUE(to.external_effort().allFinite()) << effort;
+    EXPECT_TRUE(to.threshold().allFinite()) << effort;
+    EXPECT_TRUE(to.wrench().force.allFinite() && to.wrench().torque.allFinite()) << effort;
+    EXPECT_TRUE(std::isfinite(to.wrench().conditioning)) << effort;
+    return status;
+  };
+  EXPECT_EQ(feed_one(observer, 0.0), Status::ok);
+  int overflows = 0;
+  for (const double huge : {-1.7e308, 1.7e308, -1.7e308, 1.7e308})
+    overflows += feed_one(observer, huge) == Status::not_finite ? 1 : 0;
+  EXPECT_GE(overflows, 1);
+  observer.restart();
+  for (int k = 0; k < 50; ++k) {
+    EXPECT_EQ(feed_one(observer, 50.0), Status::ok);
+    EXPECT_EQ(feed_one(spared, 50.0), Status::ok);
+    EXPECT_EQ(observer.external_effort(), spared.external_effort());
+  }
+  EXPECT_TRUE(observer.contact().touched);
+}
+
+/// The same without a wrench, whose own check is not needed for it; and nobody restarts it.
+TEST(MomentumObserver, GoesOnAfterAnOverflowOfItsFilter) {
+  ObserverConfig config;
+  MomentumObserver observer(wheel(0.3), config);
+  EXPECT_EQ(feed(observer, 0.0, 0.0, 0.0, 0.1), Status::ok);
+  EXPECT_EQ(feed(observer, 0.0, 0.0, -1.7e308, 0.1), Status::ok);
+  EXPECT_EQ(feed(observer, 0.0, 0.0, 1.7e308, 0.1), Status::not_finite);
+  EXPECT_EQ(observer.external_effort()[0], 0.0);
+  for (int k = 0; k < 50; ++k) EXPECT_EQ(feed(observer, 0.0, 0.0, -50.0, 0.1), Status::ok);
+  EXPECT_NEAR(observer.external_effort()[0], 50.0, 1e-9);
+}
+
 /// A filter that dies away ends at zero and not in denormal numbers.
 TEST(MomentumObserver, ForgetsToZero) {
   MomentumObserver observer(wheel(0.3), {});

@@ -120,7 +120,7 @@ class MomentumObserver {
 
  private:
   [[nodiscard]] double bound(Eigen::Index joint) const noexcept;
-  void filter(double dt) noexcept;
+  [[nodiscard]] Status filter(double dt) noexcept;
   void decide(double dt) noexcept;
   [[nodiscard]] int touched_link() const noexcept;
   [[nodiscard]] Status find_wrench() noexcept;
