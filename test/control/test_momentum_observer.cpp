@@ -660,6 +660,29 @@ TEST(MomentumObserver, GoesOnAfterAnOverflowOfItsFilter) {
   EXPECT_NEAR(observer.external_effort()[0], 50.0, 1e-9);
 }
 
+/// Of joints that are not observed nothing has to be told: one whose speed is NaN counts as one that
+/// stands still, and a speed that is no longer told is no sudden stop.
+TEST(MomentumObserver, TakesSpeedsOfOtherJointsThatAreNotTold) {
+  const Model model = build_model(support::random_arm(2, 4));
+  ObserverConfig config;
+  config.joints = {"joint_3", "joint_4"};
+  MomentumObserver observer(model, config);
+  MomentumObserver untold(model, config);
+  const VectorXd q = VectorXd::Constant(2, 0.3), zero = VectorXd::Zero(2);
+  VectorXd speed = VectorXd::Constant(2, 0.5);
+  for (int k = 0; k < 100; ++k) {
+    const bool told = k >= 30 && k < 60;
+    speed.setConstant(told ? 0.5 : std::nan(""));
+    ASSERT_EQ(observer.update({q, zero, zero, q, speed}, dt), Status::ok) << k;
+    ASSERT_EQ(untold.update({q, zero, zero, q, View()}, dt), Status::ok) << k;
+    if (k < 30) {
+      ASSERT_EQ(observer.external_effort(), untold.external_effort()) << k;
+    }
+    // A stop within a period would be 500 rad/s²; the centrifugal efforts of 0.5 rad/s are small.
+    ASSERT_LT((observer.external_effort() - untold.external_effort()).norm(), 1.0) << k;
+  }
+}
+
 /// A filter that dies away ends at zero and not in denormal numbers.
 TEST(MomentumObserver, ForgetsToZero) {
   MomentumObserver observer(wheel(0.3), {});

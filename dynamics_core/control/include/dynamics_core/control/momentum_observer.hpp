@@ -26,7 +26,6 @@
 /// At rest dry friction takes any value up to the Coulomb friction; so does the last term.
 /// docs/contacts.md says more.
 
-#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
