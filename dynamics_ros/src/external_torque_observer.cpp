@@ -297,6 +297,7 @@ void ExternalTorqueObserver::diagnose(diagnostic_updater::DiagnosticStatusWrappe
   if (now.touched)
     status.summary(DiagnosticStatus::WARN,
                    "touched at " + link_names_[static_cast<std::size_t>(now.link)]);
+  warn_of_unusable_cycles(now, status);
   status.add("contacts", now.contacts);
   status.add("cycles", now.statuses[static_cast<std::size_t>(Status::ok)]);
   for (const Status s : statuses_told) {
@@ -307,6 +308,28 @@ void ExternalTorqueObserver::diagnose(diagnostic_updater::DiagnosticStatusWrappe
     status.addf("external effort, " + params_.joints[j], "%.3g", now.efforts[j]);
     status.addf("threshold, " + params_.joints[j], "%.3g", now.thresholds[j]);
   }
+}
+
+/// Of the cycles since the last diagnostics. What cannot be used feels nothing, which nobody shall take
+/// for a robot that is free.
+void ExternalTorqueObserver::warn_of_unusable_cycles(
+    const Report& now, diagnostic_updater::DiagnosticStatusWrapper& status) {
+  using diagnostic_msgs::msg::DiagnosticStatus;
+  Diagnosed total;
+  total.usable = now.statuses[static_cast<std::size_t>(Status::ok)];
+  for (const Status s : statuses_told) total.unusable += now.statuses[static_cast<std::size_t>(s)];
+  const bool activated_since =
+      total.usable < diagnosed_.usable || total.unusable < diagnosed_.unusable;
+  const Diagnosed last = activated_since ? Diagnosed{} : diagnosed_;
+  diagnosed_ = total;
+  const std::uint64_t usable = total.usable - last.usable;
+  const std::uint64_t unusable = total.unusable - last.unusable;
+  if (!now.active || unusable == 0) return;
+  const std::string count = std::to_string(unusable) + " of " + std::to_string(usable + unusable);
+  status.mergeSummary(usable == 0 ? DiagnosticStatus::ERROR : DiagnosticStatus::WARN,
+                      count +
+                          " cycles could not be used: nothing is felt in them; see the counts "
+                          "of cycles that started anew");
 }
 
 // --- The cycle -----------------------------------------------------------------------------------

@@ -64,6 +64,28 @@ template <class Interfaces>
   return there ? View(values) : View();
 }
 
+void check_transition_time(double time) {
+  if (!std::isfinite(time) || time < 0.0)
+    throw dynamics_core::ConfigError("transition_time", text::to_short_text(time),
+                                     "give a finite time in s, not below zero");
+}
+
+/// A load that is hardly known, or that nothing can be, is not for a control law.
+void check_applicable(const LoadEstimate& load) {
+  const double bound = std::max(0.2, 0.2 * std::abs(load.mass));  // kg
+  if (load.mass_deviation > bound)
+    throw dynamics_core::ConfigError(
+        "apply",
+        text::to_short_text(load.mass) + " ± " + text::to_short_text(load.mass_deviation) + " kg",
+        "the mass is not known to " + text::to_short_text(bound) +
+            " kg; move more joints, further and longer, and stop again: weighing goes on");
+  if (load.mass < -bound)
+    throw dynamics_core::ConfigError(
+        "apply", text::to_short_text(load.mass) + " kg",
+        "no body has a mass below zero; check the model, its friction, the payload it is told of "
+        "and measured_effort, and start again");
+}
+
 void copy(const VectorX<double>& from, std::vector<double>& to) noexcept {
   std::copy(from.begin(), from.end(), to.begin());
 }
@@ -233,6 +255,7 @@ FeedforwardController::CallbackReturn FeedforwardController::on_activate(
   fresh_reference_ = false;
   topic_has_ = {};
   since_published_ = std::numeric_limits<double>::infinity();
+  weighs_anew_ = true;
   write_commands();
   write_references(restart);
   return CallbackReturn::SUCCESS;
@@ -388,6 +411,8 @@ void FeedforwardController::take_parameters(const Params& params) {
     changes.gravity = gravity(params);
     changes.fresh_parameters = true;
   });
+  const std::lock_guard<std::mutex> lock(scales_mutex_);
+  if (scales_) (void)scales_->set_gravity(gravity(params));
 }
 
 /// What makes a message on ~/reference unusable; empty where nothing does.
@@ -443,7 +468,11 @@ void FeedforwardController::on_set_payload(const SetPayload::Request& request,
   const std::lock_guard<std::mutex> lock(model_mutex_);
   try {
     if (!model_) throw std::runtime_error("the controller is not configured");
-    carry(request.link, payload_of(request), request.transition_time);
+    const int link = carry(request.link, payload_of(request), request.transition_time);
+    // What the link on the scales carries is weighed as a whole; of all others it is known.
+    const std::lock_guard<std::mutex> scales_lock(scales_mutex_);
+    if (scales_ && scales_->link() != link)
+      (void)scales_->set_payload(link, carried_[static_cast<std::size_t>(link)]);
     response.success = true;
   } catch (const std::exception& error) {
     response.success = false;
@@ -451,18 +480,17 @@ void FeedforwardController::on_set_payload(const SetPayload::Request& request,
   }
 }
 
-void FeedforwardController::carry(const std::string& link,
-                                  const dynamics_core::Payload<double>& load,
-                                  double transition_time) {
+int FeedforwardController::carry(const std::string& link,
+                                 const dynamics_core::Payload<double>& load,
+                                 double transition_time) {
   const auto index = static_cast<std::size_t>(checked_payload(*model_, link, load));
-  if (!std::isfinite(transition_time) || transition_time < 0.0)
-    throw dynamics_core::ConfigError("transition_time", text::to_short_text(transition_time),
-                                     "give a finite time in s, not below zero");
+  check_transition_time(transition_time);
   changes_.set([&](Changes& changes) {
     changes.loads[index] = {load, transition_time, true};
     changes.fresh_load = true;
   });
   carried_[index] = load;
+  return static_cast<int>(index);
 }
 
 void FeedforwardController::on_weigh_load(const WeighLoad::Request& request,
@@ -506,21 +534,17 @@ void FeedforwardController::start_weighing(const std::string& link) {
   scales_ = std::move(fresh);
 }
 
+/// Where it cannot stop as asked for, weighing goes on.
 void FeedforwardController::stop_weighing(const WeighLoad::Request& request,
                                           WeighLoad::Response& response) {
-  std::unique_ptr<LoadEstimator> used;
-  {
-    const std::lock_guard<std::mutex> lock(scales_mutex_);
-    used = std::move(scales_);
-  }
-  if (!used) throw std::runtime_error("nothing is being weighed; start first");
+  const std::lock_guard<std::mutex> lock(scales_mutex_);
+  if (!scales_) throw std::runtime_error("nothing is being weighed; start first");
+  if (request.apply) check_transition_time(request.transition_time);
   LoadEstimate found;
-  if (used->estimate(found) != dynamics_core::Status::ok)
+  if (scales_->estimate(found) != dynamics_core::Status::ok)
     throw std::runtime_error(
         "no sample could be used; weigh while the controller is active and its states are finite");
-  response.weighed_link = model_->links[static_cast<std::size_t>(used->link())].name;
-  if (request.apply)
-    carry(response.weighed_link, dynamics_core::control::payload(found), request.transition_time);
+  response.weighed_link = model_->links[static_cast<std::size_t>(scales_->link())].name;
   response.mass = found.mass;
   response.mass_deviation = found.mass_deviation;
   response.center_of_mass.x = found.com.x();
@@ -537,6 +561,12 @@ void FeedforwardController::stop_weighing(const WeighLoad::Request& request,
   response.izz = found.inertia.zz;
   response.inertia_deviation = found.inertia_deviation;
   response.time = found.time;
+  if (request.apply) {
+    check_applicable(found);
+    (void)carry(response.weighed_link, dynamics_core::control::payload(found),
+                request.transition_time);
+  }
+  scales_.reset();
 }
 
 void FeedforwardController::diagnose(diagnostic_updater::DiagnosticStatusWrapper& status) {
@@ -655,6 +685,8 @@ void FeedforwardController::weigh(double period) {
   since_weighed_ += period;
   const std::unique_lock<std::mutex> lock(scales_mutex_, std::try_to_lock);
   if (!lock.owns_lock()) return;
+  if (scales_ && weighs_anew_) scales_->restart_filters();
+  weighs_anew_ = false;
   if (scales_ && has_efforts_)
     (void)scales_->update({position_, given(velocity_, has_velocities_), effort_, others_},
                           since_weighed_);

@@ -12,6 +12,11 @@ using feedforward_controller::Params;
 
 Config control_config(const Params& params, const Model& model) {
   Config config;
+  if (params.contact.reaction != "none" && params.contact.observer.empty())
+    throw dynamics_core::ConfigError(
+        "contact.reaction", params.contact.reaction,
+        "nobody tells this controller of contacts; name the ExternalTorqueObserver in "
+        "contact.observer, or set contact.reaction to none");
   config.joints = params.joints;
   // The parameters are validated: each of these names is known.
   config.mode = *dynamics_core::control::find_mode(params.mode);

@@ -616,6 +616,73 @@ TEST(MomentumObserver, StartsAnewAfterASampleThatCannotBeUsed) {
   expect_anew(observer.update({q, huge, tau}, dt), Status::not_finite);
 }
 
+/// Efforts so large that their difference is none any longer: what is handed out stays finite, the
+/// status says so, and after that the observer is as one that was never told of them.
+TEST(MomentumObserver, HandsOutNothingThatIsNotFinite) {
+  const Model model = build_model(support::random_arm(2, 3));
+  ObserverConfig config;
+  config.frame = "link_3";
+  MomentumObserver observer(model, config);
+  MomentumObserver spared(model, config);
+  const VectorXd q = VectorXd::Zero(3);
+  const auto feed_one = [&](MomentumObserver& to, double effort) {
+    const VectorXd tau = VectorXd::Constant(3, effort);
+    const Status status = to.update({q, q, tau}, 0.1);
+    EXPECT_TRUE(to.external_effort().allFinite()) << effort;
+    EXPECT_TRUE(to.threshold().allFinite()) << effort;
+    EXPECT_TRUE(to.wrench().force.allFinite() && to.wrench().torque.allFinite()) << effort;
+    EXPECT_TRUE(std::isfinite(to.wrench().conditioning)) << effort;
+    return status;
+  };
+  EXPECT_EQ(feed_one(observer, 0.0), Status::ok);
+  int overflows = 0;
+  for (const double huge : {-1.7e308, 1.7e308, -1.7e308, 1.7e308})
+    overflows += feed_one(observer, huge) == Status::not_finite ? 1 : 0;
+  EXPECT_GE(overflows, 1);
+  observer.restart();
+  for (int k = 0; k < 50; ++k) {
+    EXPECT_EQ(feed_one(observer, 50.0), Status::ok);
+    EXPECT_EQ(feed_one(spared, 50.0), Status::ok);
+    EXPECT_EQ(observer.external_effort(), spared.external_effort());
+  }
+  EXPECT_TRUE(observer.contact().touched);
+}
+
+/// The same without a wrench, whose own check is not needed for it; and nobody restarts it.
+TEST(MomentumObserver, GoesOnAfterAnOverflowOfItsFilter) {
+  ObserverConfig config;
+  MomentumObserver observer(wheel(0.3), config);
+  EXPECT_EQ(feed(observer, 0.0, 0.0, 0.0, 0.1), Status::ok);
+  EXPECT_EQ(feed(observer, 0.0, 0.0, -1.7e308, 0.1), Status::ok);
+  EXPECT_EQ(feed(observer, 0.0, 0.0, 1.7e308, 0.1), Status::not_finite);
+  EXPECT_EQ(observer.external_effort()[0], 0.0);
+  for (int k = 0; k < 50; ++k) EXPECT_EQ(feed(observer, 0.0, 0.0, -50.0, 0.1), Status::ok);
+  EXPECT_NEAR(observer.external_effort()[0], 50.0, 1e-9);
+}
+
+/// Of joints that are not observed nothing has to be told: one whose speed is NaN counts as one that
+/// stands still, and a speed that is no longer told is no sudden stop.
+TEST(MomentumObserver, TakesSpeedsOfOtherJointsThatAreNotTold) {
+  const Model model = build_model(support::random_arm(2, 4));
+  ObserverConfig config;
+  config.joints = {"joint_3", "joint_4"};
+  MomentumObserver observer(model, config);
+  MomentumObserver untold(model, config);
+  const VectorXd q = VectorXd::Constant(2, 0.3), zero = VectorXd::Zero(2);
+  VectorXd speed = VectorXd::Constant(2, 0.5);
+  for (int k = 0; k < 100; ++k) {
+    const bool told = k >= 30 && k < 60;
+    speed.setConstant(told ? 0.5 : std::nan(""));
+    ASSERT_EQ(observer.update({q, zero, zero, q, speed}, dt), Status::ok) << k;
+    ASSERT_EQ(untold.update({q, zero, zero, q, View()}, dt), Status::ok) << k;
+    if (k < 30) {
+      ASSERT_EQ(observer.external_effort(), untold.external_effort()) << k;
+    }
+    // A stop within a period would be 500 rad/s²; the centrifugal efforts of 0.5 rad/s are small.
+    ASSERT_LT((observer.external_effort() - untold.external_effort()).norm(), 1.0) << k;
+  }
+}
+
 /// A filter that dies away ends at zero and not in denormal numbers.
 TEST(MomentumObserver, ForgetsToZero) {
   MomentumObserver observer(wheel(0.3), {});

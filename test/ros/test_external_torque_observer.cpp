@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <diagnostic_msgs/msg/diagnostic_array.hpp>
 #include <pluginlib/class_loader.hpp>
 #include <semantic_components/force_torque_sensor.hpp>
 
@@ -246,6 +248,44 @@ TEST(Observe, AStateThatIsNotFiniteStartsAnew) {
   rig.set("effort", holding(panda_ready(), Vector3d::Zero(), Vector3d(0.0, 0.0, 50.0)));
   for (int k = 0; k < 100; ++k) ASSERT_EQ(rig.update(), return_type::OK);
   EXPECT_EQ(rig.value("contact"), 1.0);
+}
+
+/// Nobody is told that nothing touches a robot of which nothing is known.
+TEST(Diagnostics, TellOfCyclesThatCouldNotBeUsed) {
+  using diagnostic_msgs::msg::DiagnosticStatus;
+  ObserverRig rig(ObserverRig::panda());
+  ASSERT_TRUE(rig.start());
+  const auto node = std::make_shared<rclcpp::Node>("listener");
+  DiagnosticStatus last;
+  const auto subscription = node->create_subscription<diagnostic_msgs::msg::DiagnosticArray>(
+      "/diagnostics", 10, [&](const diagnostic_msgs::msg::DiagnosticArray& m) {
+        if (!m.status.empty() && m.status[0].name == "observer: contacts") last = m.status[0];
+      });
+  rclcpp::executors::SingleThreadedExecutor executor;
+  executor.add_node(node);
+  executor.add_node(rig.controller.get_node()->get_node_base_interface());
+  rig.set("position", panda_ready());
+  const VectorXd free = holding(panda_ready(), Vector3d::Zero(), Vector3d::Zero());
+  const VectorXd bad = VectorXd::Constant(7, nan);
+  const auto level_with = [&](int good_cycles, int bad_cycles, unsigned char expected) {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    last = DiagnosticStatus();
+    last.level = DiagnosticStatus::STALE;
+    while (last.level != expected && std::chrono::steady_clock::now() < end) {
+      rig.set("effort", free);
+      for (int k = 0; k < good_cycles; ++k) EXPECT_EQ(rig.update(), return_type::OK);
+      rig.set("effort", bad);
+      for (int k = 0; k < bad_cycles; ++k) EXPECT_EQ(rig.update(), return_type::OK);
+      executor.spin_once(std::chrono::milliseconds(10));
+    }
+    return last.level;
+  };
+  EXPECT_EQ(level_with(5, 0, DiagnosticStatus::OK), DiagnosticStatus::OK);
+  EXPECT_EQ(level_with(0, 5, DiagnosticStatus::ERROR), DiagnosticStatus::ERROR);
+  EXPECT_THAT(last.message, testing::HasSubstr("cycles could not be used"));
+  EXPECT_THAT(last.message, Not(testing::HasSubstr("nothing touches")));
+  EXPECT_EQ(level_with(5, 5, DiagnosticStatus::WARN), DiagnosticStatus::WARN);
+  EXPECT_EQ(level_with(5, 0, DiagnosticStatus::OK), DiagnosticStatus::OK);
 }
 
 TEST(Observe, TakesNoMemory) {

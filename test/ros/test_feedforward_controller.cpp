@@ -130,6 +130,7 @@ TEST(Configure, RefusesWhatItCannotUse) {
       {"no description", Rig::panda(), "", true},
       {"not a URDF", Rig::panda(), "<robot", true},
       {"unknown joint", {{"joints", std::vector<std::string>{"elbow"}}}, good, true},
+      {"reaction to nobody", with(Parameter("contact.reaction", "hold")), good, true},
       {"integral", with(Parameter("gains.panda_joint1.i", 1.0)), good, true},
       {"limits of two", with(Parameter("effort_limits", std::vector<double>{1.0, 2.0})), good,
        true},
@@ -485,6 +486,133 @@ TEST_F(Payload, RefusesWhatNoBodyCanBe) {
 }
 
 // --- Stopping and faults -------------------------------------------------------------------------
+
+/// A panda that carries two kilos on its last link and swings all its joints.
+class Weigh : public Payload {
+ protected:
+  using WeighLoad = realtime_dynamics::srv::WeighLoad;
+
+  Weigh() : arm_(dynamics_core::load_urdf_string(robot_urdf("panda"))), robot_(arm_) {
+    (void)robot_.set_payload(arm_.find_link("panda_link8"), load_);
+  }
+  WeighLoad::Response weigh(bool start, bool apply = false, double transition_time = 0.0) {
+    const auto node = std::make_shared<rclcpp::Node>("operator");
+    const auto client = node->create_client<WeighLoad>("/feedforward_controller/weigh_load");
+    EXPECT_TRUE(client->wait_for_service(20s));
+    const auto request = std::make_shared<WeighLoad::Request>();
+    request->start = start;
+    request->link = "panda_link8";
+    request->apply = apply;
+    request->transition_time = transition_time;
+    auto future = client->async_send_request(request);
+    EXPECT_TRUE(spin_until(node->get_node_base_interface(),
+                           rig.controller.get_node()->get_node_base_interface(),
+                           [&] { return future.wait_for(0s) == std::future_status::ready; }));
+    return *future.get();
+  }
+  /// Measures the state, with the mean effort of the period that ends at the time.
+  void sample(double t) {
+    VectorXd tau(7);
+    at(t - 0.5e-3);
+    EXPECT_EQ(robot_.inverse_dynamics(q_, v_, a_, tau), dynamics_core::Status::ok);
+    tau += friction(v_);
+    at(t);
+    rig.set_state(q_, v_);
+    for (std::size_t j = 0; j < 7; ++j)
+      rig.set_state_interface(panda_joints()[j] + "/effort", tau[static_cast<Eigen::Index>(j)]);
+  }
+  void swing(double from, double to) {
+    for (double t = from; t < to; t += 1e-3) {
+      sample(t);
+      ASSERT_EQ(rig.update(), return_type::OK);
+    }
+  }
+
+  Rig rig{Rig::panda()};
+  dynamics_core::Payload<double> load_{2.0, {0.0, 0.0, 0.1}, {0.01, 0.0, 0.0, 0.01, 0.0, 0.01}};
+  dynamics_core::Model arm_;
+  dynamics_core::Dynamics<double> robot_;
+
+ private:
+  void at(double t) {
+    q_ = panda_ready();
+    for (int j = 0; j < 7; ++j) {
+      const double w = 1.3 + 0.37 * j;
+      q_[j] += 0.3 * std::sin(w * t + j);
+      v_[j] = 0.3 * w * std::cos(w * t + j);
+      a_[j] = -0.3 * w * w * std::sin(w * t + j);
+    }
+  }
+  VectorXd q_ = zero, v_ = zero, a_ = zero;
+};
+
+TEST_F(Weigh, GoesOnWhereItCannotStopAsAskedFor) {
+  ASSERT_TRUE(rig.start(panda_ready()));
+  ASSERT_TRUE(weigh(true).success);
+  swing(0.0, 0.1);
+  const auto early = weigh(false, true);
+  EXPECT_FALSE(early.success);
+  EXPECT_THAT(early.message, HasSubstr("the mass is not known to"));
+  EXPECT_GT(early.mass_deviation, 0.2);
+  swing(0.1, 8.0);
+  const auto bad = weigh(false, true, -1.0);
+  EXPECT_FALSE(bad.success);
+  EXPECT_THAT(bad.message, HasSubstr("transition_time = -1"));
+  const auto done = weigh(false, true);
+  EXPECT_TRUE(done.success) << done.message;
+  EXPECT_NEAR(done.mass, 2.0, 0.05);
+  EXPECT_NEAR(done.time, 8.0, 0.1);
+  EXPECT_FALSE(weigh(false).success);
+}
+
+TEST_F(Weigh, RefusesAMassThatNothingHas) {
+  load_.mass = 2.0;
+  ASSERT_TRUE(rig.start(panda_ready()));
+  auto known = two_kilos();  // that are told of, on the link before, but are not there
+  known.link = "panda_link6";
+  known.mass = 6.0;
+  ASSERT_TRUE(call(rig, known).success);
+  ASSERT_TRUE(weigh(true).success);
+  swing(0.0, 8.0);
+  const auto answer = weigh(false, true);
+  EXPECT_FALSE(answer.success);
+  EXPECT_LT(answer.mass, -0.2);
+}
+
+/// The robot is elsewhere when the controller is active again: without a new start of the filters the
+/// jump would count as a motion, with enormous efforts.
+TEST_F(Weigh, SkipsWhatHappensWhileNotActive) {
+  ASSERT_TRUE(rig.start(panda_ready()));
+  ASSERT_TRUE(weigh(true).success);
+  swing(0.0, 4.0);
+  ASSERT_TRUE(rig.deactivate());
+  sample(4.9);
+  ASSERT_TRUE(rig.activate());
+  swing(4.9, 8.9);
+  const auto answer = weigh(false);
+  EXPECT_TRUE(answer.success) << answer.message;
+  EXPECT_NEAR(answer.mass, 2.0, 0.05);
+  EXPECT_LT(answer.mass_deviation, 0.3);
+}
+
+/// What is told meanwhile of another link, and of gravity, is not taken for the load.
+TEST_F(Weigh, HearsOfPayloadsAndGravityMeanwhile) {
+  ASSERT_TRUE(rig.start(panda_ready()));
+  ASSERT_TRUE(weigh(true).success);
+  auto other = two_kilos();
+  other.link = "panda_link6";
+  ASSERT_TRUE(call(rig, other).success);
+  ASSERT_EQ(robot_.set_payload(arm_.find_link("panda_link6"), load_), dynamics_core::Status::ok);
+  const Eigen::Vector3d tilted(3.0, 0.0, -9.0);
+  ASSERT_TRUE(rig.controller.get_node()
+                  ->set_parameter({"gravity", std::vector<double>{3.0, 0.0, -9.0}})
+                  .successful);
+  ASSERT_EQ(robot_.set_gravity(tilted), dynamics_core::Status::ok);
+  swing(0.0, 8.0);
+  const auto answer = weigh(false);
+  EXPECT_TRUE(answer.success) << answer.message;
+  EXPECT_NEAR(answer.mass, 2.0, 0.05);
+}
 
 TEST(Deactivate, WritesEffortZeroAndForgetsTheReference) {
   Rig rig(Rig::panda());

@@ -164,7 +164,10 @@ Status LoadEstimator::filter(double dt) noexcept {
     filtered_stiction_[j] =
         without_dust(filtered_stiction_[j] + share * (stiction - filtered_stiction_[j]));
   }
-  return filtered_Y_.allFinite() ? Status::ok : Status::not_finite;
+  // What the sums are made of: nothing that overflows may spoil what has been measured.
+  const double squares =
+      filtered_Y_.squaredNorm() + filtered_d_.squaredNorm() + filtered_stiction_.squaredNorm();
+  return std::isfinite(squares) ? Status::ok : Status::not_finite;
 }
 
 /// (2)

@@ -123,8 +123,7 @@ Status MomentumBalance::check(const JointSample& sample, double dt) const noexce
       !sized(sample.other_velocities, others, true))
     return Status::wrong_size;
   if (!sample.position.usable(size()) || !sample.effort.usable(size()) ||
-      !(sample.velocity.absent() || sample.velocity.usable(size())) ||
-      !(sample.other_velocities.absent() || sample.other_velocities.usable(others)))
+      !(sample.velocity.absent() || sample.velocity.usable(size())))
     return Status::not_finite;
   return dt > 0.0 && dt <= config_.max_dt ? Status::ok : Status::out_of_range;
 }
@@ -136,7 +135,8 @@ void MomentumBalance::take_velocity(const JointSample& sample) noexcept {
     next_v_ = sample.velocity.vector();
 }
 
-/// As the joints observed: their positions in the middle of the period. What is not told stays.
+/// As the joints observed: their positions in the middle of the period. A position that is not told
+/// stays; a speed that is not told is none, which is no deceleration either.
 void MomentumBalance::take_others(const JointSample& sample, double dt) noexcept {
   for (Eigen::Index j = 0; j < other_v_.size(); ++j) {
     const double q = sample.others.absent() ? std::nan("") : sample.others[j];
@@ -145,11 +145,13 @@ void MomentumBalance::take_others(const JointSample& sample, double dt) noexcept
     const bool wraps = other_wraps_[static_cast<std::size_t>(j)];
     other_middle_q_[j] = moved ? q - 0.5 * difference(q, other_q_[j], wraps) : q;
     other_q_[j] = told ? q : other_q_[j];
-    const double next = sample.other_velocities.absent() ? 0.0 : sample.other_velocities[j];
-    const double last = primed_ ? other_v_[j] : next;
+    const double v = sample.other_velocities.absent() ? std::nan("") : sample.other_velocities[j];
+    const double next = std::isfinite(v) ? v : 0.0;
+    const bool change_told = primed_ && std::isfinite(v) && std::isfinite(other_v_[j]);
+    const double last = change_told ? other_v_[j] : next;
     other_middle_v_[j] = 0.5 * (last + next);
     other_a_[j] = (next - last) / dt;
-    other_v_[j] = next;
+    other_v_[j] = v;
   }
   robot_.set_others(other_middle_q_);
   robot_.set_other_motion(other_middle_v_, other_a_);

@@ -108,9 +108,9 @@ Status MomentumObserver::update(const JointSample& sample, double dt) noexcept {
   Status status = balance_.advance(sample, dt);
   if (status == Status::ok) status = payload_ramp_.advance(dt, balance_.robot().dynamics().tree());
   if (status == Status::ok && balance_.complete()) {
-    filter(dt);
-    decide(dt);
-    if (frame_ >= 0) status = find_wrench();
+    status = filter(dt);
+    if (status == Status::ok) decide(dt);
+    if (status == Status::ok && frame_ >= 0) status = find_wrench();
   }
   if (status != Status::ok) restart();
   return status;
@@ -124,7 +124,7 @@ double MomentumObserver::bound(Eigen::Index joint) const noexcept {
 }
 
 /// (1), (2)
-void MomentumObserver::filter(double dt) noexcept {
+Status MomentumObserver::filter(double dt) noexcept {
   const double share = filter_share(config_.cutoff, dt);
   for (Eigen::Index j = 0; j < residual_.size(); ++j) {
     residual_[j] =
@@ -133,6 +133,7 @@ void MomentumObserver::filter(double dt) noexcept {
     threshold_[j] = started_ ? threshold_[j] + share * (limit - threshold_[j]) : limit;
   }
   started_ = true;
+  return residual_.allFinite() && threshold_.allFinite() ? Status::ok : Status::not_finite;
 }
 
 void MomentumObserver::decide(double dt) noexcept {
@@ -219,7 +220,7 @@ Status MomentumObserver::find_wrench() noexcept {
       largest > 0.0 ? std::sqrt(std::max(directions.eigenvalues()[0], 0.0) / largest) : 0.0;
   wrench_.torque = config_.length * w.head<3>();
   wrench_.force = w.tail<3>();
-  return w.allFinite() ? Status::ok : Status::not_finite;
+  return w.allFinite() && wrench_.torque.allFinite() ? Status::ok : Status::not_finite;
 }
 
 }  // namespace dynamics_core::control

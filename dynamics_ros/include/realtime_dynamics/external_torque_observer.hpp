@@ -73,12 +73,19 @@ class ExternalTorqueObserver : public controller_interface::ChainableControllerI
     std::vector<double> efforts, thresholds;  ///< by joint
   };
 
+  /// Cycles since activation, as the last diagnostics knew them.
+  struct Diagnosed {
+    std::uint64_t usable = 0, unusable = 0;
+  };
+
   // off the real-time path
   void build_observer();
   void create_publisher();
   void on_set_payload(const SetPayload::Request& request, SetPayload::Response& response);
   [[nodiscard]] bool find_state_interfaces();
   void diagnose(diagnostic_updater::DiagnosticStatusWrapper& status);
+  void warn_of_unusable_cycles(const Report& now,
+                               diagnostic_updater::DiagnosticStatusWrapper& status);
 
   // the steps of a cycle
   void take_loads();
@@ -111,6 +118,7 @@ class ExternalTorqueObserver : public controller_interface::ChainableControllerI
   double since_published_ = 0.0;
   std::unique_ptr<diagnostic_updater::Updater> diagnostics_;
   realtime_tools::RealtimeThreadSafeBox<Report> report_;
+  Diagnosed diagnosed_;
 };
 
 }  // namespace realtime_dynamics

@@ -105,9 +105,9 @@ class FeedforwardController : public controller_interface::ChainableControllerIn
   void on_weigh_load(const WeighLoad::Request& request, WeighLoad::Response& response);
   void start_weighing(const std::string& link);
   void stop_weighing(const WeighLoad::Request& request, WeighLoad::Response& response);
-  /// Checks the load, and hands it to the control loop.
-  void carry(const std::string& link, const dynamics_core::Payload<double>& load,
-             double transition_time);
+  /// Checks the load, and hands it to the control loop. Returns the link's index.
+  int carry(const std::string& link, const dynamics_core::Payload<double>& load,
+            double transition_time);
   void diagnose(diagnostic_updater::DiagnosticStatusWrapper& status);
   [[nodiscard]] std::string problem_of(const ReferenceMsg& message);
   [[nodiscard]] bool find_state_interfaces();
@@ -153,6 +153,7 @@ class FeedforwardController : public controller_interface::ChainableControllerIn
   std::mutex scales_mutex_;                              ///< the control loop only tries it
   std::unique_ptr<dynamics_core::control::LoadEstimator> scales_;
   double since_weighed_ = 0.0;  ///< s
+  bool weighs_anew_ = false;    ///< the robot has moved unseen: the scales' filters start anew
 
   std::unique_ptr<realtime_tools::RealtimePublisher<StateMsg>> state_publisher_;
   StateMsg state_message_;

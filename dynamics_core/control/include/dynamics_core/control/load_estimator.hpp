@@ -90,6 +90,9 @@ class LoadEstimator {
   [[nodiscard]] Status update(const JointSample& sample, double dt) noexcept;
   /// Forgets everything.
   void restart() noexcept;
+  /// The next sample is the first of a new motion; what has been measured is kept. For a robot that
+  /// has moved meanwhile, unseen.
+  void restart_filters() noexcept;
   /// Gravity in the root link's frame, m/s².
   [[nodiscard]] Status set_gravity(const Eigen::Vector3d& gravity) noexcept;
   /// What a link (index into Model::links) carries that is known and not to be weighed.
@@ -106,7 +109,6 @@ class LoadEstimator {
 
   [[nodiscard]] Status filter(double dt) noexcept;
   [[nodiscard]] Status sum_up(double dt) noexcept;
-  void restart_filters() noexcept;
   [[nodiscard]] bool solve(Parameters& pi, Square& P) const noexcept;
 
   MomentumBalance balance_;

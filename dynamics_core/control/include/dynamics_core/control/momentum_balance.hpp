@@ -83,10 +83,6 @@ class MomentumBalance {
   [[nodiscard]] const VectorX<double>& external_effort() const noexcept { return external_; }
   /// v̄
   [[nodiscard]] const VectorX<double>& velocity() const noexcept { return middle_v_; }
-  /// q at its end
-  [[nodiscard]] const VectorX<double>& position() const noexcept { return q_; }
-  /// v at its end
-  [[nodiscard]] const VectorX<double>& last_velocity() const noexcept { return v_; }
 
   [[nodiscard]] Eigen::Index size() const noexcept { return q_.size(); }
   /// The configuration in use, with every list filled in.

@@ -26,7 +26,6 @@
 /// At rest dry friction takes any value up to the Coulomb friction; so does the last term.
 /// docs/contacts.md says more.
 
-#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -120,7 +119,7 @@ class MomentumObserver {
 
  private:
   [[nodiscard]] double bound(Eigen::Index joint) const noexcept;
-  void filter(double dt) noexcept;
+  [[nodiscard]] Status filter(double dt) noexcept;
   void decide(double dt) noexcept;
   [[nodiscard]] int touched_link() const noexcept;
   [[nodiscard]] Status find_wrench() noexcept;

@@ -65,7 +65,7 @@ struct JointSample {
   View effort;    ///< N·m or N, what the drives gave since the last sample, on average
   /// Positions of the other joints; absent, or NaN for a joint: as it was last known.
   View others{};
-  View other_velocities{};  ///< absent: they stand still
+  View other_velocities{};  ///< absent, or not finite for a joint: it stands still
 };
 
 /// In the order of Controller::joints(). Any part may be absent. A part whose values have all been
