@@ -211,6 +211,28 @@ TEST(Identify, FindsARobotAgainWhoseMassesWereFifteenPerCentWrong) {
   EXPECT_LT(error, 0.01);
 }
 
+TEST(Identify, RestBeforeTheMotionTakesNoShareOfTheParts) {
+  const Rig rig(0.15);
+  const Log motion = rig.log(20.0, 5);
+  const Eigen::Index n = motion.samples();
+  Log log = motion;
+  log.time.clear();
+  log.q.resize(2 * n, motion.q.cols());
+  log.tau.resize(2 * n, motion.q.cols());
+  log.q << motion.q.row(0).replicate(n, 1), motion.q;
+  log.tau << motion.tau.row(0).replicate(n, 1), motion.tau;
+  const Recording recording = cleaned(log, rig.believed, 200.0);
+  Basis basis;
+  basis.transitions = {0.03};
+  constexpr int parts = 8;
+  Equations equations(rig.believed, basis, {5.0, parts});
+  const auto joints = static_cast<std::size_t>(rig.believed.nv);
+  equations.add(recording, {std::vector<double>(joints, 1.0)}, rest_speed({recording}), 0, parts);
+  for (int j = 0; j < equations.joints(); ++j)
+    for (int part = 1; part < parts; ++part)
+      EXPECT_GT(equations.samples(j, part), 0.7 * equations.samples(j, 0)) << j << ' ' << part;
+}
+
 TEST(Identify, FindsTheSignAndTheDelayOfTheEfforts) {
   const Rig rig(0.1);
   const Log log = rig.log(20.0, 5, nullptr, 0.016, -1.0);
