@@ -62,6 +62,21 @@ TEST(Signals, InterpolationGoesThroughThePointsAndFollowsAParabola) {
                 1e-12);
 }
 
+TEST(Signals, AccelerationsAreRightUpToTheEndsOfALogThatEndsInMotion) {
+  constexpr double rate = 200.0;
+  constexpr double w = 2.0 * pi * 0.5;
+  Stretch raw;
+  raw.q.resize(1000, 1);
+  for (Eigen::Index i = 0; i < raw.q.rows(); ++i)
+    raw.q(i, 0) = std::cos(w * static_cast<double>(i) / rate);
+  raw.tau = raw.q;
+  const Stretch s = differentiated(raw, 1.0 / rate, 15.0, 1);
+  ASSERT_EQ(s.samples(), raw.samples());
+  EXPECT_LT((s.q - raw.q).cwiseAbs().maxCoeff(), 0.01);
+  // A point-symmetric continuation has zero there: all of it wrong.
+  EXPECT_LT((s.a + w * w * raw.q).cwiseAbs().maxCoeff(), 0.3 * w * w);
+}
+
 // --- consistent bodies ---------------------------------------------------------------------------
 
 TEST(Consistent, ABodyStaysOneWhateverTheDataSay) {
