@@ -396,8 +396,7 @@ Stretch differentiated(const Stretch& raw, double period, double cutoff, int eve
   const LowPass low_pass(cutoff, 1.0 / period);
   // Over three of its settling times the filter forgets what was beyond the ends.
   const Index pad = raw.samples() < 4 ? 0 : 3 * low_pass.settling();
-  MatrixX<double> q =
-      pad > 0 ? continued(raw.q, pad, std::max<Index>(5 * low_pass.settling(), 8)) : raw.q;
+  MatrixX<double> q = pad > 0 ? continued(raw.q, pad, std::max<Index>(pad, 8)) : raw.q;
   MatrixX<double> tau = raw.tau;
   low_pass.apply(q);
   low_pass.apply(tau);
