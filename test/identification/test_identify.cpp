@@ -62,6 +62,21 @@ TEST(Signals, InterpolationGoesThroughThePointsAndFollowsAParabola) {
                 1e-12);
 }
 
+TEST(Signals, AccelerationsAreRightUpToTheEndsOfALogThatEndsInMotion) {
+  constexpr double rate = 200.0;
+  constexpr double w = 2.0 * pi * 0.5;
+  Stretch raw;
+  raw.q.resize(1000, 1);
+  for (Eigen::Index i = 0; i < raw.q.rows(); ++i)
+    raw.q(i, 0) = std::cos(w * static_cast<double>(i) / rate);
+  raw.tau = raw.q;
+  const Stretch s = differentiated(raw, 1.0 / rate, 15.0, 1);
+  ASSERT_EQ(s.samples(), raw.samples());
+  EXPECT_LT((s.q - raw.q).cwiseAbs().maxCoeff(), 0.01);
+  // A point-symmetric continuation has zero there: all of it wrong.
+  EXPECT_LT((s.a + w * w * raw.q).cwiseAbs().maxCoeff(), 0.3 * w * w);
+}
+
 // --- consistent bodies ---------------------------------------------------------------------------
 
 TEST(Consistent, ABodyStaysOneWhateverTheDataSay) {
@@ -209,6 +224,28 @@ TEST(Identify, FindsARobotAgainWhoseMassesWereFifteenPerCentWrong) {
   const double error = torque_error(rig, found, rig.log(20.0, 12));
   std::printf("efforts of another motion: %.2f %%\n", 100.0 * error);
   EXPECT_LT(error, 0.01);
+}
+
+TEST(Identify, RestBeforeTheMotionTakesNoShareOfTheParts) {
+  const Rig rig(0.15);
+  const Log motion = rig.log(20.0, 5);
+  const Eigen::Index n = motion.samples();
+  Log log = motion;
+  log.time.clear();
+  log.q.resize(2 * n, motion.q.cols());
+  log.tau.resize(2 * n, motion.q.cols());
+  log.q << motion.q.row(0).replicate(n, 1), motion.q;
+  log.tau << motion.tau.row(0).replicate(n, 1), motion.tau;
+  const Recording recording = cleaned(log, rig.believed, 200.0);
+  Basis basis;
+  basis.transitions = {0.03};
+  constexpr int parts = 8;
+  Equations equations(rig.believed, basis, {5.0, parts});
+  const auto joints = static_cast<std::size_t>(rig.believed.nv);
+  equations.add(recording, {std::vector<double>(joints, 1.0)}, rest_speed({recording}), 0, parts);
+  for (int j = 0; j < equations.joints(); ++j)
+    for (int part = 1; part < parts; ++part)
+      EXPECT_GT(equations.samples(j, part), 0.7 * equations.samples(j, 0)) << j << ' ' << part;
 }
 
 TEST(Identify, FindsTheSignAndTheDelayOfTheEfforts) {

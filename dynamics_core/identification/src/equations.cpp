@@ -138,15 +138,27 @@ void Equations::add(const Recording& recording, const EffortScale& scale,
   redundancy_ = std::max(1.0, rate_kept / (2.0 * sampling_.cutoff));
   const auto edge = static_cast<Index>(rate_kept / sampling_.cutoff);
   const auto long_rest = static_cast<Index>(0.5 * rate_kept);
-  Index all = 0;
-  for (const Stretch& raw : recording.stretches) all += (raw.samples() + every - 1) / every;
-  Index before = 0;
+  // The parts are alike in how much moves in them, however long the robot rests.
+  std::vector<Stretch> smoothed;
+  const auto moves = [&](const Stretch& s, Index i) {
+    return (s.v.row(i).cwiseAbs().transpose().array() >= rest_speed.array()).any();
+  };
+  Index all = 1;
   for (const Stretch& raw : recording.stretches) {
-    const Stretch smooth =
-        differentiated(raw, recording.period, smoothing_width * sampling_.cutoff, every);
+    smoothed.push_back(
+        differentiated(raw, recording.period, smoothing_width * sampling_.cutoff, every));
+    for (Index i = 0; i < smoothed.back().samples(); ++i) all += moves(smoothed.back(), i) ? 1 : 0;
+  }
+  Index before = 0;
+  for (std::size_t number = 0; number < smoothed.size(); ++number) {
+    const Stretch& raw = recording.stretches[number];
+    const Stretch& smooth = smoothed[number];
     const Index n = smooth.samples();
-    const Index first = before;
-    before += n;
+    std::vector<Index> moved(static_cast<std::size_t>(n));  // samples until then
+    for (Index i = 0; i < n; ++i) {
+      moved[static_cast<std::size_t>(i)] = before;
+      before += moves(smooth, i) ? 1 : 0;
+    }
     if (n < 4 * edge + 4) continue;
     const std::vector<MatrixX<double>> rows = evaluated(recording, raw, smooth, every);
     for (int j = 0; j < joints(); ++j) {
@@ -168,7 +180,8 @@ void Equations::add(const Recording& recording, const EffortScale& scale,
                                resting[static_cast<std::size_t>(i)] ||
                                resting[static_cast<std::size_t>(i + edge / 2)];
         if (near_rest) continue;
-        const auto p = static_cast<std::size_t>(part + (first + i) * count / all);
+        const auto p = static_cast<std::size_t>(
+            part + std::min<Index>(moved[static_cast<std::size_t>(i)] * count / all, count - 1));
         counted[p].push_back(i);
       }
       for (std::size_t p = 0; p < counted.size(); ++p) {

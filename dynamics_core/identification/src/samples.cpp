@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dynamics_core/identification/samples.hpp"
 
+#include <Eigen/QR>
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -65,6 +66,32 @@ void fill(const std::vector<double>& time, Eigen::Ref<VectorX<double>> x) {
     last = i;
   }
   for (Index k = last + 1; k < x.size(); ++k) x[k] = last < 0 ? 0.0 : x[last];
+}
+
+/// The signals with `pad` samples more before and after, on the cubics that fit the first and the
+/// last `window` samples best. Accelerations go on through the ends, where a point-symmetric
+/// continuation would turn them about. Needs at least four samples.
+[[nodiscard]] MatrixX<double> continued(const MatrixX<double>& signals, Index pad, Index window) {
+  constexpr int coefficients = 4;
+  const Index n = signals.rows();
+  window = std::min(window, n);
+  Eigen::MatrixXd powers(window + pad, coefficients);  // of the way from the end, outside negative
+  for (Index i = 0; i < window + pad; ++i) {
+    const double t = static_cast<double>(i - pad) / static_cast<double>(window);
+    powers.row(i) << 1.0, t, t * t, t * t * t;
+  }
+  const Eigen::HouseholderQR<Eigen::MatrixXd> fit(powers.bottomRows(window));
+  MatrixX<double> out(n + 2 * pad, signals.cols());
+  out.middleRows(pad, n) = signals;
+  const auto continue_start = [&](auto&& x) {
+    for (Index column = 0; column < x.cols(); ++column) {
+      const Eigen::VectorXd inside = x.col(column).segment(pad, window);
+      x.col(column).head(pad) = powers.topRows(pad) * fit.solve(inside);
+    }
+  };
+  continue_start(out);
+  continue_start(out.colwise().reverse());
+  return out;
 }
 
 // --- stamps --------------------------------------------------------------------------------------
@@ -367,12 +394,15 @@ Recording cleaned(const Log& log, const Model& model, double rate) {
 
 Stretch differentiated(const Stretch& raw, double period, double cutoff, int every) {
   const LowPass low_pass(cutoff, 1.0 / period);
-  MatrixX<double> q = raw.q;
+  // Over three of its settling times the filter forgets what was beyond the ends.
+  const Index pad = raw.samples() < 4 ? 0 : 3 * low_pass.settling();
+  MatrixX<double> q = pad > 0 ? continued(raw.q, pad, std::max<Index>(pad, 8)) : raw.q;
   MatrixX<double> tau = raw.tau;
   low_pass.apply(q);
   low_pass.apply(tau);
-  const MatrixX<double> v = derivative(q, period);
-  const MatrixX<double> a = derivative(v, period);
+  MatrixX<double> v = derivative(q, period);
+  MatrixX<double> a = derivative(v, period);
+  for (MatrixX<double>* x : {&q, &v, &a}) *x = x->middleRows(pad, raw.samples()).eval();
   const Index n = (q.rows() + every - 1) / every;
   const auto thinned = [&](const MatrixX<double>& x) {
     MatrixX<double> out(n, x.cols());

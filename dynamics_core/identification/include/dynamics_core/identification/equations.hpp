@@ -58,9 +58,9 @@ class Equations {
   /// The model has to outlive this.
   Equations(const Model& model, Basis basis, const Sampling& sampling);
 
-  /// Adds a recording's samples to `count` parts from `part` on, shared out in time. Samples in which nothing
-  /// moves are left out, and those of a joint that stands still for long, as stiction may be
-  /// anything there.
+  /// Adds a recording's samples to `count` parts from `part` on, one after another in time and alike
+  /// in how long something moves in them. The samples of a joint that stands still for long are
+  /// left out, as stiction may be anything there.
   void add(const Recording& recording, const EffortScale& scale, const VectorX<double>& rest_speed,
            int part, int count);
 
