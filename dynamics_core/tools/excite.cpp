@@ -55,11 +55,11 @@ void write_path(std::ostream& out, const Model& model, const Excitation& e, doub
 void write_goal(std::ostream& out, const Model& model, const Excitation& e) {
   const auto list = [](const VectorX<double>& x) {
     std::vector<std::string> words;
-    for (const double value : x) words.push_back(to_short_text(value));
+    for (const double value : x) words.push_back(yaml_number(value));
     return "[" + text::joined(words) + "]";
   };
   std::vector<std::string> names;
-  for (const JointInfo& joint : model.joints) names.push_back(joint.name);
+  for (const JointInfo& joint : model.joints) names.push_back(yaml_name(joint.name));
   out << "trajectory:\n  joint_names: [" << text::joined(names) << "]\n  points:\n";
   VectorX<double> q, v, a;
   const int points = static_cast<int>(10.0 * e.duration);

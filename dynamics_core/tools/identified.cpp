@@ -160,30 +160,31 @@ template <class Vector>
 
 /// For the `--param-file` of FeedforwardController.
 [[nodiscard]] std::string friction_yaml(const Model& model, const Identification& result) {
-  using text::to_short_text;
-  std::string joints, rotors, friction;
+  std::string joints, rotors, ratios, friction;
   for (int j = 0; j < model.nv; ++j) {
     const Drive& drive = result.drives.joints[static_cast<std::size_t>(j)];
     const JointFriction<double>& f = drive.friction;
-    joints += (j > 0 ? ", " : "") + joint_name(model, j);
-    rotors += (j > 0 ? ", " : "") + to_short_text(drive.rotor);
-    friction += "      " + joint_name(model, j) + ": {viscous: " + to_short_text(f.viscous) +
-                ", coulomb: " + to_short_text(f.coulomb);
+    joints += (j > 0 ? ", " : "") + yaml_name(joint_name(model, j));
+    rotors += (j > 0 ? ", " : "") + yaml_number(drive.rotor);
+    ratios += (j > 0 ? ", " : "") + yaml_number(1.0);
+    friction += "      " + yaml_name(joint_name(model, j)) +
+                ": {viscous: " + yaml_number(f.viscous) + ", coulomb: " + yaml_number(f.coulomb);
     if (f.breakaway > f.coulomb)
-      friction += ", breakaway: " + to_short_text(f.breakaway) +
-                  ", stribeck_velocity: " + to_short_text(f.stribeck_velocity);
-    friction += ", transition: " + to_short_text(f.transition) + "}\n";
+      friction += ", breakaway: " + yaml_number(f.breakaway) +
+                  ", stribeck_velocity: " + yaml_number(f.stribeck_velocity);
+    friction += ", transition: " + yaml_number(f.transition) + "}\n";
   }
   std::string yaml =
       "# What `dynamics identify` found of the joints, for FeedforwardController beside "
       "robot.urdf.\n";
   for (const SharedMotor& motor : result.drives.shared)
     yaml += "# Not in here, as the controller does not know it: the motor that " +
-            joint_name(model, motor.first) + " and " + joint_name(model, motor.second) +
-            " share.\n";
+            yaml_name(joint_name(model, motor.first)) + " and " +
+            yaml_name(joint_name(model, motor.second)) + " share.\n";
   yaml += "feedforward_controller:\n  ros__parameters:\n    joints: [" + joints +
           "]\n    rotor_inertia: [" + rotors +
-          "]  # kg m^2, reflected, in the order of the joints\n    friction:\n" + friction;
+          "]  # kg m^2, at the joints, in their order\n    gear_ratio: [" + ratios +
+          "]\n    friction:\n" + friction;
   if (!result.drives.gravity) yaml += "    hardware_compensates_gravity: true\n";
   return yaml;
 }

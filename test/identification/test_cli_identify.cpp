@@ -6,6 +6,7 @@
 
 #include <cmath>
 #include <functional>
+#include <regex>
 #include <sstream>
 
 #include "dynamics_core/dynamics.hpp"
@@ -122,6 +123,56 @@ TEST_F(CliIdentify, RefusesWhatNothingCanBeLearntFromAndWritesNothing) {
   const Outcome folder = run_dynamics("identify " + robot + " " + directory.path("."));
   EXPECT_EQ(folder.code, 1);
   EXPECT_THAT(folder.err, HasSubstr("is a folder"));
+}
+
+/// The numbers of a block of YAML, as they are written.
+std::vector<std::string> numbers_of(const std::string& yaml) {
+  std::vector<std::string> numbers;
+  const std::regex number(R"([\[ ](-?[0-9][^,\]\}\s]*))");
+  for (const std::string& line : lines_of(yaml)) {
+    const std::string text = line.substr(0, line.find('#'));
+    for (std::sregex_iterator it(text.begin(), text.end(), number), end; it != end; ++it)
+      numbers.push_back((*it)[1]);
+  }
+  return numbers;
+}
+
+TEST_F(CliIdentify, WritesParametersThatAreAllNumbersWithAFraction) {
+  // Without friction and rotors zeros are written.
+  const std::string log = directory.write(
+      "log.csv", log_text(10.0, [](Sample& s) { s.tau[5] = 1e-3 * std::sin(3.0 * s.t); }));
+  const std::string found = directory.path("found");
+  const Outcome outcome = run_dynamics("identify " + robot + " " + log + " -o " + found);
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const std::string yaml = read_file(found + "/friction.yaml");
+  const std::vector<std::string> numbers = numbers_of(yaml);
+  ASSERT_GE(numbers.size(), 30U) << yaml;
+  for (const std::string& number : numbers) EXPECT_THAT(number, HasSubstr(".")) << yaml;
+  EXPECT_THAT(yaml, HasSubstr("gear_ratio: [1.0, 1.0, 1.0, 1.0, 1.0, 1.0]"));
+}
+
+constexpr const char* odd_names = R"(<robot name="odd"><link name="base"/>
+  <link name="a"><inertial><origin xyz="0.1 0 0.2"/><mass value="1"/>
+    <inertia ixx="0.1" ixy="0" ixz="0" iyy="0.1" iyz="0" izz="0.1"/></inertial></link>
+  <link name="b"><inertial><origin xyz="0.1 0.1 0.2"/><mass value="1"/>
+    <inertia ixx="0.1" ixy="0" ixz="0" iyy="0.1" iyz="0" izz="0.1"/></inertial></link>
+  <joint name="no" type="revolute"><parent link="base"/><child link="a"/><axis xyz="0 1 0"/>
+    <limit lower="-1" upper="1" velocity="1" effort="100"/></joint>
+  <joint name="a: b" type="revolute"><parent link="a"/><child link="b"/><axis xyz="1 0 0"/>
+    <origin xyz="0 0 0.5"/><limit lower="-1" upper="1" velocity="1" effort="100"/></joint>
+</robot>)";
+
+TEST_F(CliIdentify, WritesGoalsWhoseNamesStayNames) {
+  const std::string file = directory.write("odd.urdf", odd_names);
+  const std::string goal = directory.path("goal.yaml");
+  const Outcome outcome = run_dynamics("excite " + file + " --tries 3 --goal " + goal + " -o " +
+                                       directory.path("motion.csv"));
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const std::string yaml = read_file(goal);
+  EXPECT_THAT(yaml, HasSubstr(R"(joint_names: ["no", "a: b"])"));
+  const auto end = yaml.find(", time_from_start");
+  for (const std::string& number : numbers_of(yaml.substr(0, end)))
+    EXPECT_THAT(number, HasSubstr("."));
 }
 
 // --- recordings of real robots, where they are ---------------------------------------------------
