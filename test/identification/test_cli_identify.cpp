@@ -120,6 +120,9 @@ TEST_F(CliIdentify, RefusesWhatNothingCanBeLearntFromAndWritesNothing) {
   refuses(log_text(10.0, [](Sample& s) { s.q.setConstant(std::nan("")); }), "holds no number");
   refuses(log_text(10.0, [](Sample& s) { s.t *= 1e9; }), "nanoseconds");
   refuses(log_text(10.0, {}, false), "--rate");
+  refuses(log_text(10.0, [](Sample& s) { s.tau.setZero(); }), "all zero");
+  refuses(log_text(10.0, [](Sample& s) { s.tau.setConstant(3.0); }), "never change");
+  refuses(log_text(10.0, [](Sample& s) { s.tau *= 1e300; }), "e+30");
   const Outcome folder = run_dynamics("identify " + robot + " " + directory.path("."));
   EXPECT_EQ(folder.code, 1);
   EXPECT_THAT(folder.err, HasSubstr("is a folder"));
