@@ -179,6 +179,18 @@ std::string method_help() {
   return "Family of algorithms, for what it provides:\n" + text::alternatives(method_names());
 }
 
+CLI::Validator number_between(double least, double most) {
+  const std::string range = text::to_short_text(least) + " to " + text::to_short_text(most);
+  return CLI::Validator(
+      [=](std::string& text) {
+        const std::optional<double> x = text::parse_finite(trimmed(text));
+        return x && *x >= least && *x <= most
+                   ? std::string()
+                   : "'" + trimmed(text) + "' is not a number from " + range;
+      },
+      "FLOAT in [" + range + "]");
+}
+
 std::string yaml_number(double value) {
   std::string text = text::to_short_text(value);
   if (!std::isfinite(value) || text.find('.') != text.npos) return text;

@@ -87,6 +87,9 @@ struct CarriedPayload {
 [[nodiscard]] double parse_number(const std::string& text, const std::string& what);
 [[nodiscard]] std::vector<double> parse_numbers(const std::string& text, const std::string& what);
 
+/// Lets an option take the numbers between these, both with them. NaN is none.
+[[nodiscard]] CLI::Validator number_between(double least, double most);
+
 /// A number that every YAML parser takes for one with a fraction: ROS refuses lists of both kinds.
 [[nodiscard]] std::string yaml_number(double value);
 /// A name in quotes where YAML would read something else.

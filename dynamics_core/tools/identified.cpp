@@ -27,6 +27,10 @@ using identification::Identification;
 using identification::SharedMotor;
 using Json = nlohmann::ordered_json;
 
+/// Hz
+constexpr double lowest_cutoff = 0.05;
+constexpr double highest_cutoff = 1e4;
+
 /// As a whole or not at all.
 void write_file(const fs::path& path, const std::string& content) {
   const fs::path part = path.string() + ".part";
@@ -53,14 +57,25 @@ template <class Vector>
           {"breakaway", f.breakaway},   {"stribeck_velocity", f.stribeck_velocity},
           {"transition", f.transition}, {"stiffness", f.stiffness}};
 }
+/// The number of that name, which lies between the two.
+[[nodiscard]] double number_of(const Json& json, const char* key, double least = -1e9,
+                               double most = 1e9) {
+  const Json& value = json.at(key);
+  const double x = value.is_number() ? value.get<double>() : std::nan("");
+  if (!(x >= least && x <= most))
+    throw std::runtime_error("'" + std::string(key) + "' is " + text::printable(value.dump()) +
+                             ", and not a number from " + text::to_short_text(least) + " to " +
+                             text::to_short_text(most));
+  return x;
+}
 [[nodiscard]] JointFriction<double> friction_of(const Json& json) {
   JointFriction<double> f;
-  f.viscous = json.at("viscous");
-  f.coulomb = json.at("coulomb");
-  f.breakaway = json.at("breakaway");
-  f.stribeck_velocity = json.at("stribeck_velocity");
-  f.transition = json.at("transition");
-  f.stiffness = json.at("stiffness");
+  f.viscous = number_of(json, "viscous");
+  f.coulomb = number_of(json, "coulomb");
+  f.breakaway = number_of(json, "breakaway");
+  f.stribeck_velocity = number_of(json, "stribeck_velocity", 0.0);
+  f.transition = number_of(json, "transition", 0.0);
+  f.stiffness = number_of(json, "stiffness", 0.0);
   return f;
 }
 
@@ -191,11 +206,13 @@ template <class Vector>
 
 }  // namespace
 
+CLI::Validator cutoff_range() { return number_between(lowest_cutoff, highest_cutoff); }
+
 void add_log_options(CLI::App& app, LogOptions& options) {
   const char* const group = "Logs";
   app.add_option("--rate", options.rate, "Samples a second of logs without stamps, Hz")
       ->group(group)
-      ->check(CLI::PositiveNumber);
+      ->check(number_between(1.0, 1e5));
   app.add_option("--gain", options.gains,
                  "Torque for an ampere of the motor's current, or whatever turns the log's\n"
                  "effort into N m (repeatable)")
@@ -247,37 +264,39 @@ Identified read_identified(const std::string& directory) {
   Identified identified;
   identified.urdf = (folder / "robot.urdf").string();
   const std::string file = (folder / "identify.json").string();
+  const std::string text = read_text_file(file);
   try {
-    const Json json = Json::parse(read_text_file(file));
+    const Json json = Json::parse(text);
     identified.locked = json.at("locked").get<std::map<std::string, double>>();
-    identified.drives.cutoff = json.at("cutoff");
+    identified.drives.cutoff = number_of(json, "cutoff", lowest_cutoff, highest_cutoff);
     identified.drives.gravity = json.at("effort_contains_gravity");
     for (const Json& joint : json.at("joints")) {
       identified.joints.push_back(joint.at("name"));
       Drive drive;
-      drive.factor = joint.at("factor");
-      drive.delay = joint.at("delay");
-      drive.offset = joint.at("offset");
-      drive.rotor = joint.at("rotor_inertia");
-      drive.noise = joint.at("noise");
+      drive.factor = number_of(joint, "factor");
+      drive.delay = number_of(joint, "delay", -1.0, 1.0);
+      drive.offset = number_of(joint, "offset");
+      drive.rotor = number_of(joint, "rotor_inertia");
+      drive.noise = number_of(joint, "noise", 0.0);
       drive.friction = friction_of(joint.at("friction"));
       identified.drives.joints.push_back(drive);
     }
+    if (identified.joints.empty()) throw std::runtime_error("it names no joints");
     const auto dof = [&](const std::string& name) {
       for (std::size_t k = 0; k < identified.joints.size(); ++k)
         if (identified.joints[k] == name) return static_cast<int>(k);
-      throw std::runtime_error(file + ": joint '" + name + "' is not among its joints");
+      throw std::runtime_error("joint '" + name + "' is not among its joints");
     };
     for (const Json& shared : json.at("shared_motors")) {
       SharedMotor motor;
       motor.first = dof(shared.at("first"));
       motor.second = dof(shared.at("second"));
-      motor.sign = shared.at("sign");
-      motor.rotor = shared.at("rotor_inertia");
+      motor.sign = number_of(shared, "sign", -1.0, 1.0);
+      motor.rotor = number_of(shared, "rotor_inertia");
       motor.friction = friction_of(shared.at("friction"));
       identified.drives.shared.push_back(motor);
     }
-  } catch (const Json::exception& error) {
+  } catch (const std::exception& error) {
     throw std::runtime_error(file + ": is not what `dynamics identify` writes (" + error.what() +
                              "); identify again");
   }

@@ -19,6 +19,8 @@ struct LogOptions {
   std::vector<std::string> gains;  ///< joint=Nm/A
   std::string effort = "auto";
 };
+/// Cut-offs in Hz that leave something of a log.
+[[nodiscard]] CLI::Validator cutoff_range();
 void add_log_options(CLI::App& app, LogOptions& options);
 
 /// The robot with the joints of the log; the others are locked. Throws ModelError, LogError.

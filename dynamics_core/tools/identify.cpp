@@ -276,7 +276,7 @@ Subcommand add_identify(CLI::App& program) {
       ->take_all();
   app->add_option("--cutoff", options->cutoff,
                   "Below which efforts are compared, Hz (default: from the motion)")
-      ->check(CLI::PositiveNumber);
+      ->check(cutoff_range());
   app->add_option("--weigh", options->weigh,
                   "Leave the robot as it is and find the load that this link carries")
       ->type_name("LINK");

@@ -115,7 +115,7 @@ Subcommand add_validate(CLI::App& program) {
       ->type_name("FILE");
   app->add_option("--cutoff", options->cutoff,
                   "Below which efforts are compared, Hz (default: the identification's)")
-      ->check(CLI::PositiveNumber);
+      ->check(cutoff_range());
   add_log_options(*app, options->log);
   return {app, [options] { return validate_command(*options); }};
 }

@@ -123,9 +123,69 @@ TEST_F(CliIdentify, RefusesWhatNothingCanBeLearntFromAndWritesNothing) {
   refuses(log_text(10.0, [](Sample& s) { s.tau.setZero(); }), "all zero");
   refuses(log_text(10.0, [](Sample& s) { s.tau.setConstant(3.0); }), "never change");
   refuses(log_text(10.0, [](Sample& s) { s.tau *= 1e300; }), "e+30");
+  // Bursts of three samples: few of them as fine as their steps would need a grid without end.
+  int i = 0;
+  const auto burst = [&](Sample& s) {
+    s.t = 0.03 * (i / 300) + 1e-9 * (i % 300);
+    ++i;
+  };
+  refuses(log_text(10.0, burst), "s long");
   const Outcome folder = run_dynamics("identify " + robot + " " + directory.path("."));
   EXPECT_EQ(folder.code, 1);
   EXPECT_THAT(folder.err, HasSubstr("is a folder"));
+}
+
+TEST_F(CliIdentify, TakesSamplesThatComeInThrees) {
+  int i = 0;
+  const std::string log = directory.write("log.csv", log_text(30.0, [&](Sample& s) {
+                                            s.t -= 0.01 * (i % 3) - 1e-9 * (i % 3);
+                                            ++i;
+                                          }));
+  const Outcome outcome =
+      run_dynamics("identify " + robot + " " + log + " -o " + directory.path("found"));
+  EXPECT_GE(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("about 30 ms"));
+}
+
+TEST_F(CliIdentify, RefusesCutoffsAndRatesThatLeaveNothing) {
+  const std::string log = directory.write("log.csv", log_text(5.0));
+  for (const std::string option :
+       {"--cutoff 1e-9", "--rate 1e-9", "--cutoff nan", "--rate 1e300"}) {
+    const Outcome outcome = run_dynamics("identify " + robot + " " + log + " " + option);
+    EXPECT_EQ(outcome.code, 2) << option << outcome.out;
+    EXPECT_THAT(outcome.err, HasSubstr(option.substr(0, option.find(' '))));
+  }
+}
+
+TEST_F(CliIdentify, ValidateRefusesAFolderWithoutMeaning) {
+  const std::string log = directory.write("log.csv", log_text(10.0));
+  const std::string found = directory.path("found");
+  ASSERT_EQ(run_dynamics("identify " + robot + " " + log + " -o " + found).code, 0);
+  const auto whole = nlohmann::json::parse(read_file(found + "/identify.json"));
+  const auto refuses = [&](const char* place, const nlohmann::json& value, const char* why) {
+    nlohmann::json damaged = whole;
+    damaged[nlohmann::json::json_pointer(place)] = value;
+    (void)directory.write("found/identify.json", damaged.dump());
+    const Outcome outcome = run_dynamics("validate " + robot + " " + log + " --model " + found);
+    EXPECT_EQ(outcome.code, 1) << place << outcome.out;
+    EXPECT_THAT(outcome.err, AllOf(HasSubstr(why), HasSubstr("identify again"))) << place;
+  };
+  refuses("/cutoff", 0.0, "'cutoff' is 0");
+  refuses("/cutoff", -3.0, "'cutoff' is -3");
+  refuses("/joints", nlohmann::json::array(), "no joints");
+  refuses("/joints/1/factor", nullptr, "'factor' is null");
+  refuses("/joints/1/delay", 1e200, "'delay'");
+  refuses("/joints/2/friction/coulomb", "much", "'coulomb'");
+  refuses("/joints/2/friction/transition", -1.0, "'transition'");
+}
+
+TEST_F(CliIdentify, ExciteRefusesARobotWithoutMovingJoints) {
+  const std::string file =
+      directory.write("still.urdf", R"(<robot name="still"><link name="base"/></robot>)");
+  const std::string csv = directory.path("motion.csv");
+  const Outcome outcome = run_dynamics("excite " + file + " -o " + csv);
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_FALSE(std::filesystem::exists(csv));
 }
 
 /// The numbers of a block of YAML, as they are written.

@@ -183,6 +183,8 @@ Excitation excite(const Model& model, const ExcitationOptions& options) {
   if (!(options.duration > 2.0 * options.ramp) || !(options.ramp > 0.0))
     throw ConfigError("duration", text::to_text(options.duration),
                       "give more than twice the ramp, " + text::to_text(options.ramp) + " s");
+  if (model.nv == 0)
+    throw ConfigError("robot", model.name, "none of its joints moves; name those that do");
   for (const JointInfo& joint : model.joints)
     if (joint.nv != 1)
       throw ConfigError("joint '" + joint.name + "'", to_string(joint.type),
