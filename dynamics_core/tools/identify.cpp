@@ -140,12 +140,15 @@ int weigh_command(const IdentifyCommand& options) {
   std::string folder = options.model;
   if (folder.empty()) {  // a robot.urdf that was identified has the rest beside it
     const std::filesystem::path beside = std::filesystem::path(options.robot.file).parent_path();
-    if (std::filesystem::exists(beside / "identify.json")) folder = beside.string() + "/.";
+    if (std::filesystem::exists(beside / "identify.json"))
+      folder = beside.empty() ? "." : beside.string();
   }
   const Log first = read_log(options.logs.front());
   const bool known = !folder.empty();
   Identified identified;
   if (known) {
+    if (!options.log.gains.empty())
+      throw UsageError("--gain has no use here: those of " + folder + " are taken");
     identified = read_identified(folder);
     check_joints(identified, first);
   }
@@ -284,7 +287,15 @@ Subcommand add_identify(CLI::App& program) {
                   "With --weigh: the folder of the identified robot (default: where robot.urdf is)")
       ->type_name("DIR");
   app->add_flag("--no-stribeck", options->no_stribeck, "Friction without Stribeck's effect");
-  return {app, [options] { return identify_command(*options); }};
+  return {app, [app, options] {
+            if (options->weigh.empty() && app->count("--model") > 0)
+              throw UsageError("--model is for --weigh");
+            for (const char* other :
+                 {"--output", "--validate", "--effort", "--couple", "--cutoff", "--no-stribeck"})
+              if (!options->weigh.empty() && app->count(other) > 0)
+                throw UsageError(std::string(other) + " has no use with --weigh; leave it out");
+            return identify_command(*options);
+          }};
 }
 
 }  // namespace dynamics_core::tools

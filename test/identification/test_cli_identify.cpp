@@ -179,6 +179,40 @@ TEST_F(CliIdentify, ValidateRefusesAFolderWithoutMeaning) {
   refuses("/joints/2/friction/transition", -1.0, "'transition'");
 }
 
+TEST_F(CliIdentify, WeighsBesideTheRobotAndOnlyWhatTheEffortsSay) {
+  const std::string log = directory.write("log.csv", log_text(10.0));
+  const std::string found = directory.path("found");
+  ASSERT_EQ(run_dynamics("identify " + robot + " " + log + " -o " + found).code, 0);
+  const auto weigh = [&](const std::string& text, const std::string& more = "") {
+    (void)directory.write("weighed.csv", text);
+    return run_dynamics(
+        "--version >/dev/null; cd " + found +
+        " && " RD_DYNAMICS_EXE " identify robot.urdf ../weighed.csv --weigh wrist_3_link " + more);
+  };
+  const Outcome none = weigh(log_text(10.0));
+  EXPECT_EQ(none.code, 0) << none.err;
+  EXPECT_THAT(none.out, HasSubstr("No load to be seen"));
+  // A joint without efforts says nothing; it does not say 0 N m.
+  std::string text = log_text(10.0);
+  text.replace(text.find("tau_shoulder_lift_joint"), 3, "xau");
+  const Outcome fewer = weigh(text);
+  EXPECT_EQ(fewer.code, 0) << fewer.err;
+  EXPECT_THAT(fewer.out, HasSubstr("No load to be seen"));
+  const auto refuses = [&](const std::function<void(Sample&)>& change, const char* why) {
+    const Outcome outcome = weigh(log_text(10.0, change));
+    EXPECT_EQ(outcome.code, 1) << why << outcome.out;
+    EXPECT_THAT(outcome.err, HasSubstr(why));
+  };
+  refuses([](Sample& s) { s.tau.setZero(); }, "all zero");
+  refuses([](Sample& s) { s.tau *= 1e300; }, "e+30");
+  refuses([](Sample& s) { s.tau *= 0.5; }, "would weigh -");
+  for (const char* option : {"--cutoff 3", "--couple a,b", "--gain wrist_1_joint=2", "-o other"}) {
+    const Outcome outcome = weigh(log_text(10.0), option);
+    EXPECT_EQ(outcome.code, 2) << option << outcome.out;
+    EXPECT_THAT(outcome.err, HasSubstr("no use")) << option;
+  }
+}
+
 TEST_F(CliIdentify, ExciteRefusesARobotWithoutMovingJoints) {
   const std::string file =
       directory.write("still.urdf", R"(<robot name="still"><link name="base"/></robot>)");

@@ -28,9 +28,6 @@ using text::to_short_text;
 
 /// How much of the cross-validated error has to go if a joint gets a delay of its own.
 constexpr double own_delay_gain = 0.99;
-/// What no motor gives, N·m, and what no sensor tells from nothing.
-constexpr double largest_effort = 1e9;
-constexpr double smallest_effort = 1e-9;
 /// The delays to choose from, s and steps.
 constexpr double delay_step = 0.002;
 constexpr int earliest = -4;
@@ -80,29 +77,6 @@ class Identifier {
     return std::any_of(recordings_.begin(), recordings_.end(), [&](const Recording& r) {
       return r.has_effort[static_cast<std::size_t>(j)];
     });
-  }
-
-  /// Refuses efforts of drives that are off and those that no drive gives.
-  void check_efforts() const {
-    bool says_something = false;
-    for (const Recording& r : recordings_)
-      for (const Stretch& s : r.stretches)
-        for (int j = 0; j < model_.nv; ++j) {
-          if (!used_[static_cast<std::size_t>(j)]) continue;
-          const double low = s.tau.col(j).minCoeff();
-          const double high = s.tau.col(j).maxCoeff();
-          const double most = std::max(std::abs(low), std::abs(high));
-          if (!(most < largest_effort))
-            throw LogError(r.source,
-                           "the efforts of joint '" +
-                               model_.joints[static_cast<std::size_t>(j)].name + "' reach " +
-                               to_short_text(most),
-                           "check how they were recorded; they have to be in N m, N or A");
-          says_something = says_something || high - low > smallest_effort;
-        }
-    if (!says_something)
-      refuse("its efforts are all zero or never change",
-             "record the robot while its drives are on, and check what they report");
   }
 
   [[noreturn]] void refuse(const std::string& problem, const std::string& remedy) const {
@@ -158,7 +132,8 @@ class Identifier {
     if (seconds < 3.0)
       refuse("it is " + to_short_text(seconds) + " s long",
              "record at least ten seconds, better a minute");
-    check_efforts();
+    check_efforts(model_, recordings_, used_);
+    if (!validation_.empty()) check_efforts(model_, validation_, used_);
   }
 
   void add_all(Equations& equations) const {

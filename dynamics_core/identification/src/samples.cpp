@@ -18,6 +18,10 @@ using text::to_short_text;
 /// The evenly spaced samples may be so many times those of the log.
 constexpr double densest = 10.0;
 
+/// What no motor gives, N·m, and what no sensor tells from nothing.
+constexpr double largest_effort = 1e9;
+constexpr double smallest_effort = 1e-9;
+
 /// A hole in the stamps that is longer ends a stretch, s.
 constexpr double longest_hole = 0.1;
 
@@ -394,6 +398,29 @@ std::vector<std::string> joints_of(const Log& log, const RobotDescription& robot
                        ")",
                    "is it the log of another robot? Name the columns after the URDF's joints");
   return joints;
+}
+
+void check_efforts(const Model& model, const std::vector<Recording>& recordings,
+                   const std::vector<bool>& used) {
+  bool says_something = false;
+  for (const Recording& recording : recordings)
+    for (const Stretch& s : recording.stretches)
+      for (std::size_t j = 0; j < used.size(); ++j) {
+        if (!used[j] || !recording.has_effort[j]) continue;
+        const auto column = s.tau.col(static_cast<Index>(j));
+        const double low = column.minCoeff();
+        const double high = column.maxCoeff();
+        const double most = std::max(std::abs(low), std::abs(high));
+        if (!(most < largest_effort))
+          throw LogError(
+              recording.source,
+              "the efforts of joint '" + model.joints[j].name + "' reach " + to_short_text(most),
+              "check how they were recorded; they have to be in N m, N or A");
+        says_something = says_something || high - low > smallest_effort;
+      }
+  if (!says_something)
+    throw LogError(recordings.front().source, "its efforts are all zero or never change",
+                   "record the robot while its drives are on, and check what they report");
 }
 
 Recording cleaned(const Log& log, const Model& model, double rate) {
