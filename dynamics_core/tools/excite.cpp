@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /// `dynamics excite`: a motion from which `dynamics identify` can tell the parameters.
 
-#include <cstdio>
-#include <fstream>
 #include <iostream>
+#include <sstream>
 
 #include "common.hpp"
 #include "dynamics_core/identification/excitation.hpp"
 #include "dynamics_core/text.hpp"
+#include "output.hpp"
 #include "progress.hpp"
 
 namespace dynamics_core::tools {
@@ -25,16 +25,8 @@ struct ExciteCommand {
   double rate = 100.0;
 };
 
-void write_lines(const std::string& path, const std::function<void(std::ostream&)>& write) {
-  const std::string part = path + ".part";
-  std::ofstream out(part);
-  write(out);
-  out.close();
-  if (!out || std::rename(part.c_str(), path.c_str()) != 0)
-    throw std::runtime_error(path + ": cannot be written");
-}
-
-void write_path(std::ostream& out, const Model& model, const Excitation& e, double rate) {
+[[nodiscard]] std::string path_of(const Model& model, const Excitation& e, double rate) {
+  std::ostringstream out;
   out << "time";
   for (const char* column : {"q_", "v_", "a_"})
     for (const JointInfo& joint : model.joints) out << ',' << column << joint.name;
@@ -49,10 +41,12 @@ void write_path(std::ostream& out, const Model& model, const Excitation& e, doub
       for (const double value : *x) out << ',' << text::to_text(value);
     out << '\n';
   }
+  return out.str();
 }
 
 /// A goal of control_msgs/action/FollowJointTrajectory, ten points a second.
-void write_goal(std::ostream& out, const Model& model, const Excitation& e) {
+[[nodiscard]] std::string goal_of(const Model& model, const Excitation& e) {
+  std::ostringstream out;
   const auto list = [](const VectorX<double>& x) {
     std::vector<std::string> words;
     for (const double value : x) words.push_back(yaml_number(value));
@@ -71,9 +65,12 @@ void write_goal(std::ostream& out, const Model& model, const Excitation& e) {
         << ", accelerations: " << list(a) << ", time_from_start: {sec: " << tenths / 10
         << ", nanosec: " << tenths % 10 * 100000000 << "}}\n";
   }
+  return out.str();
 }
 
 int excite_command(const ExciteCommand& command) {
+  check_writable(command.csv);
+  if (!command.goal.empty()) check_writable(command.goal);
   const Model model = load_robot(command.robot);
   ExcitationOptions options = command.options;
   Excitation best;
@@ -84,9 +81,9 @@ int excite_command(const ExciteCommand& command) {
     };
     best = excite(model, options);
   }
-  write_lines(command.csv, [&](std::ostream& out) { write_path(out, model, best, command.rate); });
-  if (!command.goal.empty())
-    write_lines(command.goal, [&](std::ostream& out) { write_goal(out, model, best); });
+  std::vector<OutputFile> files = {{command.csv, path_of(model, best, command.rate)}};
+  if (!command.goal.empty()) files.push_back({command.goal, goal_of(model, best)});
+  write_files(files);
   std::cout << "Condition number " << to_short_text(best.condition) << ", "
             << to_short_text(best.duration) << " s from rest to rest at";
   for (const double q : best.rest) std::cout << ' ' << to_short_text(q);

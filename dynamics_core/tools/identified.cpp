@@ -6,7 +6,6 @@
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
 #include <iostream>
 #include <nlohmann/json.hpp>
 
@@ -14,6 +13,7 @@
 #include "dynamics_core/identification/urdf_edit.hpp"
 #include "dynamics_core/load.hpp"
 #include "dynamics_core/text.hpp"
+#include "output.hpp"
 #include "page.hpp"
 
 namespace dynamics_core::tools {
@@ -30,18 +30,6 @@ using Json = nlohmann::ordered_json;
 /// Hz
 constexpr double lowest_cutoff = 0.05;
 constexpr double highest_cutoff = 1e4;
-
-/// As a whole or not at all.
-void write_file(const fs::path& path, const std::string& content) {
-  const fs::path part = path.string() + ".part";
-  std::ofstream out(part, std::ios::binary);
-  out << content;
-  out.close();
-  std::error_code error;
-  if (out) fs::rename(part, path, error);
-  if (!out || error)
-    throw std::runtime_error(path.string() + ": cannot be written; is there room, and may you?");
-}
 
 [[nodiscard]] Json finite_or_null(double x) { return std::isfinite(x) ? Json(x) : Json(nullptr); }
 
@@ -248,10 +236,10 @@ void write_identified(const std::string& directory, const Finding& finding) {
   fs::create_directories(folder, error);
   if (error || !fs::is_directory(folder))
     throw std::runtime_error(directory + ": cannot be made a folder; choose another with -o");
-  write_file(folder / "robot.urdf", urdf);
-  write_file(folder / "friction.yaml", friction_yaml(model, result));
   const std::string data = (folder / "identify.json").string();
-  write_file(data, json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
+  write_files({{(folder / "robot.urdf").string(), urdf},
+               {(folder / "friction.yaml").string(), friction_yaml(model, result)},
+               {data, json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n"}});
   try {
     draw_page("identify_report.py", data, (folder / "index.html").string());
   } catch (const std::runtime_error& failure) {

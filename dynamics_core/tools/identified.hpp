@@ -43,7 +43,7 @@ struct Finding {
   std::vector<std::string> notes;
   std::string verdict;
 };
-/// Writes robot.urdf, friction.yaml and identify.json, each as a whole, and draws index.html; without
+/// Writes robot.urdf, friction.yaml and identify.json, all or none of them, and draws index.html; without
 /// Python or matplotlib a warning says so. Throws std::runtime_error.
 void write_identified(const std::string& directory, const Finding& finding);
 /// Throws std::runtime_error.

@@ -12,6 +12,7 @@
 #include "dynamics_core/load.hpp"
 #include "dynamics_core/text.hpp"
 #include "identified.hpp"
+#include "output.hpp"
 #include "progress.hpp"
 
 namespace dynamics_core::tools {
@@ -206,6 +207,7 @@ int weigh_command(const IdentifyCommand& options) {
 
 int identify_command(const IdentifyCommand& options) {
   if (!options.weigh.empty()) return weigh_command(options);
+  check_writable_folder(options.directory);
   const std::string text = read_text_file(options.robot.file);
   if (text.find('<') == text.npos)
     throw UsageError(options.robot.file + ": a robot to be identified has to be a URDF");

@@ -25,6 +25,18 @@ using testing::HasSubstr;
 
 const std::string robot = RD_SOURCE_DIR "/config/robots/ur5e.urdf";
 
+/// Names that YAML takes for something else.
+constexpr const char* odd_names = R"(<robot name="odd"><link name="base"/>
+  <link name="a"><inertial><origin xyz="0.1 0 0.2"/><mass value="1"/>
+    <inertia ixx="0.1" ixy="0" ixz="0" iyy="0.1" iyz="0" izz="0.1"/></inertial></link>
+  <link name="b"><inertial><origin xyz="0.1 0.1 0.2"/><mass value="1"/>
+    <inertia ixx="0.1" ixy="0" ixz="0" iyy="0.1" iyz="0" izz="0.1"/></inertial></link>
+  <joint name="no" type="revolute"><parent link="base"/><child link="a"/><axis xyz="0 1 0"/>
+    <limit lower="-1" upper="1" velocity="1" effort="100"/></joint>
+  <joint name="a: b" type="revolute"><parent link="a"/><child link="b"/><axis xyz="1 0 0"/>
+    <origin xyz="0 0 0.5"/><limit lower="-1" upper="1" velocity="1" effort="100"/></joint>
+</robot>)";
+
 struct Sample {
   double t;
   Eigen::VectorXd q, tau;
@@ -213,6 +225,37 @@ TEST_F(CliIdentify, WeighsBesideTheRobotAndOnlyWhatTheEffortsSay) {
   }
 }
 
+TEST_F(CliIdentify, LeavesOldFilesAndDevicesAlone) {
+  namespace fs = std::filesystem;
+  const std::string file = directory.write("odd.urdf", odd_names);
+  const std::string old = directory.write("motion.csv", "old");
+  const auto run = [&](const std::string& csv, const std::string& goal) {
+    return run_dynamics("excite " + file + " --tries 3 --goal " + goal + " -o " + csv);
+  };
+  // A link keeps leading where it leads, whether to a device or a file.
+  const std::string full = directory.path("full");
+  fs::create_symlink("/dev/full", full);
+  EXPECT_EQ(run(old, full).code, 1);
+  EXPECT_EQ(read_file(old), "old");
+  EXPECT_FALSE(fs::exists(old + ".part"));
+  EXPECT_TRUE(fs::is_symlink(full));
+  EXPECT_TRUE(fs::is_character_file(full));
+  const std::string link = directory.path("link.csv");
+  fs::create_symlink(old, link);
+  EXPECT_EQ(run(link, directory.path("goal.yaml")).code, 0);
+  EXPECT_TRUE(fs::is_symlink(link));
+  EXPECT_THAT(read_file(old), HasSubstr("time,"));
+  // Said before anything is computed.
+  const std::string nowhere = directory.path("nowhere/motion.csv");
+  const Outcome outcome = run(nowhere, directory.path("goal.yaml"));
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_THAT(outcome.err, HasSubstr("there is no folder"));
+  const Outcome no_folder =
+      run_dynamics("identify " + robot + " " + directory.path("none.csv") + " -o " + file);
+  EXPECT_EQ(no_folder.code, 1);
+  EXPECT_THAT(no_folder.err, HasSubstr("cannot be made a folder"));
+}
+
 TEST_F(CliIdentify, ExciteRefusesARobotWithoutMovingJoints) {
   const std::string file =
       directory.write("still.urdf", R"(<robot name="still"><link name="base"/></robot>)");
@@ -247,17 +290,6 @@ TEST_F(CliIdentify, WritesParametersThatAreAllNumbersWithAFraction) {
   for (const std::string& number : numbers) EXPECT_THAT(number, HasSubstr(".")) << yaml;
   EXPECT_THAT(yaml, HasSubstr("gear_ratio: [1.0, 1.0, 1.0, 1.0, 1.0, 1.0]"));
 }
-
-constexpr const char* odd_names = R"(<robot name="odd"><link name="base"/>
-  <link name="a"><inertial><origin xyz="0.1 0 0.2"/><mass value="1"/>
-    <inertia ixx="0.1" ixy="0" ixz="0" iyy="0.1" iyz="0" izz="0.1"/></inertial></link>
-  <link name="b"><inertial><origin xyz="0.1 0.1 0.2"/><mass value="1"/>
-    <inertia ixx="0.1" ixy="0" ixz="0" iyy="0.1" iyz="0" izz="0.1"/></inertial></link>
-  <joint name="no" type="revolute"><parent link="base"/><child link="a"/><axis xyz="0 1 0"/>
-    <limit lower="-1" upper="1" velocity="1" effort="100"/></joint>
-  <joint name="a: b" type="revolute"><parent link="a"/><child link="b"/><axis xyz="1 0 0"/>
-    <origin xyz="0 0 0.5"/><limit lower="-1" upper="1" velocity="1" effort="100"/></joint>
-</robot>)";
 
 TEST_F(CliIdentify, WritesGoalsWhoseNamesStayNames) {
   const std::string file = directory.write("odd.urdf", odd_names);
