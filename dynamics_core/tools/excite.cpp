@@ -36,7 +36,7 @@ struct ExciteCommand {
   for (int i = 0; i <= samples; ++i) {
     const double t = i / rate;
     e.at(t, q, v, a);
-    out << to_short_text(t);
+    out << text::to_text(t);
     for (const VectorX<double>* x : {&q, &v, &a})
       for (const double value : *x) out << ',' << text::to_text(value);
     out << '\n';
@@ -73,6 +73,7 @@ int excite_command(const ExciteCommand& command) {
   if (!command.goal.empty()) check_writable(command.goal);
   const Model model = load_robot(command.robot);
   ExcitationOptions options = command.options;
+  options.step = 1.0 / command.rate;
   Excitation best;
   {
     Progress progress(1.0, false);
@@ -87,6 +88,8 @@ int excite_command(const ExciteCommand& command) {
   std::cout << "Condition number " << to_short_text(best.condition) << ", "
             << to_short_text(best.duration) << " s from rest to rest at";
   for (const double q : best.rest) std::cout << ' ' << to_short_text(q);
+  if (!best.still.empty())
+    std::cout << "\nLeft at rest, as their limits leave no motion: " << text::joined(best.still);
   std::cout << "\nWritten to " << command.csv
             << (command.goal.empty() ? "" : " and " + command.goal)
             << ". It knows the joints' limits, not what stands around the robot.\n";
@@ -106,20 +109,22 @@ Subcommand add_excite(CLI::App& program) {
   app->add_option("--goal", command->goal, "Goal for joint_trajectory_controller (YAML)")
       ->type_name("FILE");
   app->add_option("--rate", command->rate, "Lines a second")
-      ->check(CLI::PositiveNumber)
+      ->check(number_between(0.1, 1e4))
       ->capture_default_str();
-  app->add_option("--duration", command->options.duration, "s")->capture_default_str();
+  app->add_option("--duration", command->options.duration, "s")
+      ->check(number_between(0.1, 3600.0))
+      ->capture_default_str();
   app->add_option("--period", command->options.period, "Of the first harmonic, s")
-      ->check(CLI::PositiveNumber)
+      ->check(number_between(0.01, 3600.0))
       ->capture_default_str();
   app->add_option("--harmonics", command->options.harmonics, "Sines and cosines a joint")
       ->check(CLI::Range(1, 50))
       ->capture_default_str();
   app->add_option("--share", command->options.share, "Of the limits that is used")
-      ->check(CLI::Range(0.01, 1.0))
+      ->check(number_between(0.01, 1.0))
       ->capture_default_str();
   app->add_option("--acceleration", command->options.acceleration, "Largest, rad/s^2 or m/s^2")
-      ->check(CLI::PositiveNumber)
+      ->check(number_between(1e-3, 1e6))
       ->capture_default_str();
   app->add_option("--tries", command->options.tries, "How long to search")
       ->check(CLI::Range(1, 1000000))

@@ -256,6 +256,16 @@ TEST_F(CliIdentify, LeavesOldFilesAndDevicesAlone) {
   EXPECT_THAT(no_folder.err, HasSubstr("cannot be made a folder"));
 }
 
+TEST_F(CliIdentify, ExciteRefusesRatesAndTimesWithoutMeasure) {
+  const std::string file = directory.write("odd.urdf", odd_names);
+  const std::string csv = directory.path("motion.csv");
+  for (const char* option : {"--rate 1e9", "--rate nan", "--duration 1e9", "--duration nan",
+                             "--period 1e-9", "--acceleration inf"})
+    EXPECT_EQ(run_dynamics("excite " + file + " " + option + " -o " + csv).code, 2) << option;
+  EXPECT_EQ(run_dynamics("excite " + file + " --rate 1e4 --duration 3600 -o " + csv).code, 1);
+  EXPECT_FALSE(std::filesystem::exists(csv));
+}
+
 TEST_F(CliIdentify, ExciteRefusesARobotWithoutMovingJoints) {
   const std::string file =
       directory.write("still.urdf", R"(<robot name="still"><link name="base"/></robot>)");
