@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// `dynamics identify`: from logs of a robot to the model that is true.
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <iostream>
@@ -57,8 +58,13 @@ struct IdentifyCommand {
     const std::vector<std::string> names = text::split(text);
     if (names.size() != 2)
       throw UsageError("--couple '" + text + "': name two joints, as in joint_5,joint_6");
-    pairs.push_back(
-        {dof_of(model, names[0], "--couple"), dof_of(model, names[1], "--couple"), 1.0});
+    const int first = dof_of(model, names[0], "--couple");
+    const int second = dof_of(model, names[1], "--couple");
+    if (first == second) throw UsageError("--couple '" + text + "': name two different joints");
+    for (const MotorPair& other : pairs)
+      if (std::minmax(other.first, other.second) == std::minmax(first, second))
+        throw UsageError("--couple '" + text + "': this pair is named twice");
+    pairs.push_back({first, second, 1.0});
   }
   return pairs;
 }

@@ -66,6 +66,10 @@ int validate_command(const ValidateCommand& options) {
       drive.factor = gain;
   }
   const Recording recording = cleaned(log, model, options.log.rate);
+  std::vector<bool> used;
+  for (std::size_t j = 0; j < drives.joints.size(); ++j)
+    used.push_back(drives.joints[j].factor != 0.0 && recording.has_effort[j]);
+  check_efforts(model, {recording}, used);
   for (const std::string& note : recording.notes) std::cout << "- " << note << '\n';
   const double cutoff = options.cutoff > 0.0 ? options.cutoff : drives.cutoff;
   const MatrixX<double> prediction = predicted(recording, model, drives);

@@ -86,6 +86,12 @@ TEST_F(CliIdentify, WritesAModelThatPredictsAnotherLog) {
   EXPECT_THAT(read_file(found + "/friction.yaml"),
               AllOf(HasSubstr("feedforward_controller:"), HasSubstr("viscous: ")));
 
+  const std::string off =
+      directory.write("off.csv", log_text(10.0, [](Sample& s) { s.tau.setZero(); }));
+  const Outcome nothing = run_dynamics("validate " + robot + " " + off + " --model " + found);
+  EXPECT_EQ(nothing.code, 1);
+  EXPECT_THAT(nothing.err, HasSubstr("all zero"));
+
   const std::string csv = directory.path("efforts.csv");
   const Outcome valid =
       run_dynamics("validate " + robot + " " + log + " --model " + found + " --csv " + csv);
@@ -142,6 +148,10 @@ TEST_F(CliIdentify, RefusesWhatNothingCanBeLearntFromAndWritesNothing) {
     ++i;
   };
   refuses(log_text(10.0, burst), "s long");
+  refuses("time;q_a;tau_a\n0;0;0\n", "semicolons");
+  const Outcome device = run_dynamics("identify " + robot + " /dev/null");
+  EXPECT_EQ(device.code, 1);
+  EXPECT_THAT(device.err, HasSubstr("is a device"));
   const Outcome folder = run_dynamics("identify " + robot + " " + directory.path("."));
   EXPECT_EQ(folder.code, 1);
   EXPECT_THAT(folder.err, HasSubstr("is a folder"));
@@ -166,6 +176,17 @@ TEST_F(CliIdentify, RefusesCutoffsAndRatesThatLeaveNothing) {
     const Outcome outcome = run_dynamics("identify " + robot + " " + log + " " + option);
     EXPECT_EQ(outcome.code, 2) << option << outcome.out;
     EXPECT_THAT(outcome.err, HasSubstr(option.substr(0, option.find(' '))));
+  }
+}
+
+TEST_F(CliIdentify, CouplesTwoJointsOnce) {
+  const std::string log = directory.write("log.csv", log_text(5.0));
+  const std::string pair = " --couple wrist_1_joint,wrist_2_joint";
+  for (const std::string& options : {std::string(" --couple wrist_1_joint,wrist_1_joint"),
+                                     pair + pair, pair + " --couple wrist_2_joint,wrist_1_joint"}) {
+    const Outcome outcome = run_dynamics("identify " + robot + " " + log + options);
+    EXPECT_EQ(outcome.code, 2) << options << outcome.out;
+    EXPECT_THAT(outcome.err, HasSubstr("--couple"));
   }
 }
 

@@ -552,7 +552,10 @@ class Identifier {
       for (int j = 0; j < model_.nv; ++j) {
         const Status status =
             robot.regressor().matrix(q, none, Eigen::VectorXd::Unit(model_.nv, j), Y);
-        if (status != Status::ok) continue;
+        if (status != Status::ok)
+          throw LogError(recordings_.front().source,
+                         std::string("the regressor is ") + to_string(status),
+                         "check the limits of the joints in the URDF for huge values");
         M.col(j) = Y * out_.pi;
         M(j, j) += out_.drives.joints[static_cast<std::size_t>(j)].rotor;
       }

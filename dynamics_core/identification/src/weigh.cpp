@@ -172,6 +172,10 @@ WeighedLoad weigh(const Model& model, const Drives& drives, bool friction_known,
   const double m = solution[0];
   result.payload.mass = m;
   result.mass_deviation = std::sqrt(covariance(0, 0));
+  if (result.mass_deviation > 100.0)  // what was assumed, and not what the efforts say
+    throw LogError(recordings.front().source,
+                   "its efforts do not tell the mass on '" + on.name + "'",
+                   "record those of more joints, nearer to the base, while all of them move");
   // Less than nothing, and by more than a load too small to be seen.
   if (!(samples.sum() > 0.0) || !std::isfinite(m + result.mass_deviation) ||
       m < -0.05 - 5.0 * result.mass_deviation)
