@@ -2,6 +2,7 @@
 #include "common.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <fstream>
 #include <map>
 #include <ostream>
@@ -176,6 +177,48 @@ std::optional<Method> parse_method(const std::string& name) {
 
 std::string method_help() {
   return "Family of algorithms, for what it provides:\n" + text::alternatives(method_names());
+}
+
+CLI::Validator number_between(double least, double most) {
+  const std::string range = text::to_short_text(least) + " to " + text::to_short_text(most);
+  return CLI::Validator(
+      [=](std::string& text) {
+        const std::optional<double> x = text::parse_finite(trimmed(text));
+        return x && *x >= least && *x <= most
+                   ? std::string()
+                   : "'" + trimmed(text) + "' is not a number from " + range;
+      },
+      "FLOAT in [" + range + "]");
+}
+
+std::string yaml_number(double value) {
+  std::string text = text::to_short_text(value);
+  if (!std::isfinite(value) || text.find('.') != text.npos) return text;
+  return text.insert(std::min(text.find('e'), text.size()), ".0");
+}
+
+std::string yaml_name(const std::string& name) {
+  constexpr const char* letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_";
+  static const std::vector<std::string> words = {"y",   "n",    "yes",   "no",   "on",
+                                                 "off", "true", "false", "null", "none"};
+  std::string lower = name;
+  for (char& c : lower)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  const bool plain = !name.empty() &&
+                     std::string(letters).find(name.front()) != std::string::npos &&
+                     name.find_first_not_of(std::string(letters) + "0123456789-./") == name.npos &&
+                     std::find(words.begin(), words.end(), lower) == words.end();
+  if (plain) return name;
+  constexpr const char* digits = "0123456789abcdef";
+  std::string out = "\"";
+  for (const char c : name) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte < 0x20 || byte == 0x7F)
+      out += std::string("\\x") + digits[byte >> 4U] + digits[byte & 15U];
+    else
+      out += (c == '"' || c == '\\' ? "\\" : "") + std::string(1, c);
+  }
+  return out + '"';
 }
 
 std::string read_text_file(const std::string& path) {

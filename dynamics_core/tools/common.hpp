@@ -87,6 +87,14 @@ struct CarriedPayload {
 [[nodiscard]] double parse_number(const std::string& text, const std::string& what);
 [[nodiscard]] std::vector<double> parse_numbers(const std::string& text, const std::string& what);
 
+/// Lets an option take the numbers between these, both with them. NaN is none.
+[[nodiscard]] CLI::Validator number_between(double least, double most);
+
+/// A number that every YAML parser takes for one with a fraction: ROS refuses lists of both kinds.
+[[nodiscard]] std::string yaml_number(double value);
+/// A name in quotes where YAML would read something else.
+[[nodiscard]] std::string yaml_name(const std::string& name);
+
 /// Throws std::runtime_error where the file cannot be read.
 [[nodiscard]] std::string read_text_file(const std::string& path);
 

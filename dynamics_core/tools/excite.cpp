@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /// `dynamics excite`: a motion from which `dynamics identify` can tell the parameters.
 
-#include <cstdio>
-#include <fstream>
 #include <iostream>
+#include <sstream>
 
 #include "common.hpp"
 #include "dynamics_core/identification/excitation.hpp"
 #include "dynamics_core/text.hpp"
+#include "output.hpp"
 #include "progress.hpp"
 
 namespace dynamics_core::tools {
@@ -25,16 +25,8 @@ struct ExciteCommand {
   double rate = 100.0;
 };
 
-void write_lines(const std::string& path, const std::function<void(std::ostream&)>& write) {
-  const std::string part = path + ".part";
-  std::ofstream out(part);
-  write(out);
-  out.close();
-  if (!out || std::rename(part.c_str(), path.c_str()) != 0)
-    throw std::runtime_error(path + ": cannot be written");
-}
-
-void write_path(std::ostream& out, const Model& model, const Excitation& e, double rate) {
+[[nodiscard]] std::string path_of(const Model& model, const Excitation& e, double rate) {
+  std::ostringstream out;
   out << "time";
   for (const char* column : {"q_", "v_", "a_"})
     for (const JointInfo& joint : model.joints) out << ',' << column << joint.name;
@@ -44,22 +36,24 @@ void write_path(std::ostream& out, const Model& model, const Excitation& e, doub
   for (int i = 0; i <= samples; ++i) {
     const double t = i / rate;
     e.at(t, q, v, a);
-    out << to_short_text(t);
+    out << text::to_text(t);
     for (const VectorX<double>* x : {&q, &v, &a})
       for (const double value : *x) out << ',' << text::to_text(value);
     out << '\n';
   }
+  return out.str();
 }
 
 /// A goal of control_msgs/action/FollowJointTrajectory, ten points a second.
-void write_goal(std::ostream& out, const Model& model, const Excitation& e) {
+[[nodiscard]] std::string goal_of(const Model& model, const Excitation& e) {
+  std::ostringstream out;
   const auto list = [](const VectorX<double>& x) {
     std::vector<std::string> words;
-    for (const double value : x) words.push_back(to_short_text(value));
+    for (const double value : x) words.push_back(yaml_number(value));
     return "[" + text::joined(words) + "]";
   };
   std::vector<std::string> names;
-  for (const JointInfo& joint : model.joints) names.push_back(joint.name);
+  for (const JointInfo& joint : model.joints) names.push_back(yaml_name(joint.name));
   out << "trajectory:\n  joint_names: [" << text::joined(names) << "]\n  points:\n";
   VectorX<double> q, v, a;
   const int points = static_cast<int>(10.0 * e.duration);
@@ -71,11 +65,15 @@ void write_goal(std::ostream& out, const Model& model, const Excitation& e) {
         << ", accelerations: " << list(a) << ", time_from_start: {sec: " << tenths / 10
         << ", nanosec: " << tenths % 10 * 100000000 << "}}\n";
   }
+  return out.str();
 }
 
 int excite_command(const ExciteCommand& command) {
+  check_writable(command.csv);
+  if (!command.goal.empty()) check_writable(command.goal);
   const Model model = load_robot(command.robot);
   ExcitationOptions options = command.options;
+  options.step = 1.0 / command.rate;
   Excitation best;
   {
     Progress progress(1.0, false);
@@ -84,12 +82,14 @@ int excite_command(const ExciteCommand& command) {
     };
     best = excite(model, options);
   }
-  write_lines(command.csv, [&](std::ostream& out) { write_path(out, model, best, command.rate); });
-  if (!command.goal.empty())
-    write_lines(command.goal, [&](std::ostream& out) { write_goal(out, model, best); });
+  std::vector<OutputFile> files = {{command.csv, path_of(model, best, command.rate)}};
+  if (!command.goal.empty()) files.push_back({command.goal, goal_of(model, best)});
+  write_files(files);
   std::cout << "Condition number " << to_short_text(best.condition) << ", "
             << to_short_text(best.duration) << " s from rest to rest at";
   for (const double q : best.rest) std::cout << ' ' << to_short_text(q);
+  if (!best.still.empty())
+    std::cout << "\nLeft at rest, as their limits leave no motion: " << text::joined(best.still);
   std::cout << "\nWritten to " << command.csv
             << (command.goal.empty() ? "" : " and " + command.goal)
             << ". It knows the joints' limits, not what stands around the robot.\n";
@@ -109,20 +109,22 @@ Subcommand add_excite(CLI::App& program) {
   app->add_option("--goal", command->goal, "Goal for joint_trajectory_controller (YAML)")
       ->type_name("FILE");
   app->add_option("--rate", command->rate, "Lines a second")
-      ->check(CLI::PositiveNumber)
+      ->check(number_between(0.1, 1e4))
       ->capture_default_str();
-  app->add_option("--duration", command->options.duration, "s")->capture_default_str();
+  app->add_option("--duration", command->options.duration, "s")
+      ->check(number_between(0.1, 3600.0))
+      ->capture_default_str();
   app->add_option("--period", command->options.period, "Of the first harmonic, s")
-      ->check(CLI::PositiveNumber)
+      ->check(number_between(0.01, 3600.0))
       ->capture_default_str();
   app->add_option("--harmonics", command->options.harmonics, "Sines and cosines a joint")
       ->check(CLI::Range(1, 50))
       ->capture_default_str();
   app->add_option("--share", command->options.share, "Of the limits that is used")
-      ->check(CLI::Range(0.01, 1.0))
+      ->check(number_between(0.01, 1.0))
       ->capture_default_str();
   app->add_option("--acceleration", command->options.acceleration, "Largest, rad/s^2 or m/s^2")
-      ->check(CLI::PositiveNumber)
+      ->check(number_between(1e-3, 1e6))
       ->capture_default_str();
   app->add_option("--tries", command->options.tries, "How long to search")
       ->check(CLI::Range(1, 1000000))

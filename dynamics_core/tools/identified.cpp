@@ -6,7 +6,6 @@
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
 #include <iostream>
 #include <nlohmann/json.hpp>
 
@@ -14,6 +13,7 @@
 #include "dynamics_core/identification/urdf_edit.hpp"
 #include "dynamics_core/load.hpp"
 #include "dynamics_core/text.hpp"
+#include "output.hpp"
 #include "page.hpp"
 
 namespace dynamics_core::tools {
@@ -27,17 +27,9 @@ using identification::Identification;
 using identification::SharedMotor;
 using Json = nlohmann::ordered_json;
 
-/// As a whole or not at all.
-void write_file(const fs::path& path, const std::string& content) {
-  const fs::path part = path.string() + ".part";
-  std::ofstream out(part, std::ios::binary);
-  out << content;
-  out.close();
-  std::error_code error;
-  if (out) fs::rename(part, path, error);
-  if (!out || error)
-    throw std::runtime_error(path.string() + ": cannot be written; is there room, and may you?");
-}
+/// Hz
+constexpr double lowest_cutoff = 0.05;
+constexpr double highest_cutoff = 1e4;
 
 [[nodiscard]] Json finite_or_null(double x) { return std::isfinite(x) ? Json(x) : Json(nullptr); }
 
@@ -53,14 +45,25 @@ template <class Vector>
           {"breakaway", f.breakaway},   {"stribeck_velocity", f.stribeck_velocity},
           {"transition", f.transition}, {"stiffness", f.stiffness}};
 }
+/// The number of that name, which lies between the two.
+[[nodiscard]] double number_of(const Json& json, const char* key, double least = -1e9,
+                               double most = 1e9) {
+  const Json& value = json.at(key);
+  const double x = value.is_number() ? value.get<double>() : std::nan("");
+  if (!(x >= least && x <= most))
+    throw std::runtime_error("'" + std::string(key) + "' is " + text::printable(value.dump()) +
+                             ", and not a number from " + text::to_short_text(least) + " to " +
+                             text::to_short_text(most));
+  return x;
+}
 [[nodiscard]] JointFriction<double> friction_of(const Json& json) {
   JointFriction<double> f;
-  f.viscous = json.at("viscous");
-  f.coulomb = json.at("coulomb");
-  f.breakaway = json.at("breakaway");
-  f.stribeck_velocity = json.at("stribeck_velocity");
-  f.transition = json.at("transition");
-  f.stiffness = json.at("stiffness");
+  f.viscous = number_of(json, "viscous");
+  f.coulomb = number_of(json, "coulomb");
+  f.breakaway = number_of(json, "breakaway");
+  f.stribeck_velocity = number_of(json, "stribeck_velocity", 0.0);
+  f.transition = number_of(json, "transition", 0.0);
+  f.stiffness = number_of(json, "stiffness", 0.0);
   return f;
 }
 
@@ -160,41 +163,44 @@ template <class Vector>
 
 /// For the `--param-file` of FeedforwardController.
 [[nodiscard]] std::string friction_yaml(const Model& model, const Identification& result) {
-  using text::to_short_text;
-  std::string joints, rotors, friction;
+  std::string joints, rotors, ratios, friction;
   for (int j = 0; j < model.nv; ++j) {
     const Drive& drive = result.drives.joints[static_cast<std::size_t>(j)];
     const JointFriction<double>& f = drive.friction;
-    joints += (j > 0 ? ", " : "") + joint_name(model, j);
-    rotors += (j > 0 ? ", " : "") + to_short_text(drive.rotor);
-    friction += "      " + joint_name(model, j) + ": {viscous: " + to_short_text(f.viscous) +
-                ", coulomb: " + to_short_text(f.coulomb);
+    joints += (j > 0 ? ", " : "") + yaml_name(joint_name(model, j));
+    rotors += (j > 0 ? ", " : "") + yaml_number(drive.rotor);
+    ratios += (j > 0 ? ", " : "") + yaml_number(1.0);
+    friction += "      " + yaml_name(joint_name(model, j)) +
+                ": {viscous: " + yaml_number(f.viscous) + ", coulomb: " + yaml_number(f.coulomb);
     if (f.breakaway > f.coulomb)
-      friction += ", breakaway: " + to_short_text(f.breakaway) +
-                  ", stribeck_velocity: " + to_short_text(f.stribeck_velocity);
-    friction += ", transition: " + to_short_text(f.transition) + "}\n";
+      friction += ", breakaway: " + yaml_number(f.breakaway) +
+                  ", stribeck_velocity: " + yaml_number(f.stribeck_velocity);
+    friction += ", transition: " + yaml_number(f.transition) + "}\n";
   }
   std::string yaml =
       "# What `dynamics identify` found of the joints, for FeedforwardController beside "
       "robot.urdf.\n";
   for (const SharedMotor& motor : result.drives.shared)
     yaml += "# Not in here, as the controller does not know it: the motor that " +
-            joint_name(model, motor.first) + " and " + joint_name(model, motor.second) +
-            " share.\n";
+            yaml_name(joint_name(model, motor.first)) + " and " +
+            yaml_name(joint_name(model, motor.second)) + " share.\n";
   yaml += "feedforward_controller:\n  ros__parameters:\n    joints: [" + joints +
           "]\n    rotor_inertia: [" + rotors +
-          "]  # kg m^2, reflected, in the order of the joints\n    friction:\n" + friction;
+          "]  # kg m^2, at the joints, in their order\n    gear_ratio: [" + ratios +
+          "]\n    friction:\n" + friction;
   if (!result.drives.gravity) yaml += "    hardware_compensates_gravity: true\n";
   return yaml;
 }
 
 }  // namespace
 
+CLI::Validator cutoff_range() { return number_between(lowest_cutoff, highest_cutoff); }
+
 void add_log_options(CLI::App& app, LogOptions& options) {
   const char* const group = "Logs";
   app.add_option("--rate", options.rate, "Samples a second of logs without stamps, Hz")
       ->group(group)
-      ->check(CLI::PositiveNumber);
+      ->check(number_between(1.0, 1e5));
   app.add_option("--gain", options.gains,
                  "Torque for an ampere of the motor's current, or whatever turns the log's\n"
                  "effort into N m (repeatable)")
@@ -230,10 +236,10 @@ void write_identified(const std::string& directory, const Finding& finding) {
   fs::create_directories(folder, error);
   if (error || !fs::is_directory(folder))
     throw std::runtime_error(directory + ": cannot be made a folder; choose another with -o");
-  write_file(folder / "robot.urdf", urdf);
-  write_file(folder / "friction.yaml", friction_yaml(model, result));
   const std::string data = (folder / "identify.json").string();
-  write_file(data, json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
+  write_files({{(folder / "robot.urdf").string(), urdf},
+               {(folder / "friction.yaml").string(), friction_yaml(model, result)},
+               {data, json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n"}});
   try {
     draw_page("identify_report.py", data, (folder / "index.html").string());
   } catch (const std::runtime_error& failure) {
@@ -246,37 +252,39 @@ Identified read_identified(const std::string& directory) {
   Identified identified;
   identified.urdf = (folder / "robot.urdf").string();
   const std::string file = (folder / "identify.json").string();
+  const std::string text = read_text_file(file);
   try {
-    const Json json = Json::parse(read_text_file(file));
+    const Json json = Json::parse(text);
     identified.locked = json.at("locked").get<std::map<std::string, double>>();
-    identified.drives.cutoff = json.at("cutoff");
+    identified.drives.cutoff = number_of(json, "cutoff", lowest_cutoff, highest_cutoff);
     identified.drives.gravity = json.at("effort_contains_gravity");
     for (const Json& joint : json.at("joints")) {
       identified.joints.push_back(joint.at("name"));
       Drive drive;
-      drive.factor = joint.at("factor");
-      drive.delay = joint.at("delay");
-      drive.offset = joint.at("offset");
-      drive.rotor = joint.at("rotor_inertia");
-      drive.noise = joint.at("noise");
+      drive.factor = number_of(joint, "factor");
+      drive.delay = number_of(joint, "delay", -1.0, 1.0);
+      drive.offset = number_of(joint, "offset");
+      drive.rotor = number_of(joint, "rotor_inertia");
+      drive.noise = number_of(joint, "noise", 0.0);
       drive.friction = friction_of(joint.at("friction"));
       identified.drives.joints.push_back(drive);
     }
+    if (identified.joints.empty()) throw std::runtime_error("it names no joints");
     const auto dof = [&](const std::string& name) {
       for (std::size_t k = 0; k < identified.joints.size(); ++k)
         if (identified.joints[k] == name) return static_cast<int>(k);
-      throw std::runtime_error(file + ": joint '" + name + "' is not among its joints");
+      throw std::runtime_error("joint '" + name + "' is not among its joints");
     };
     for (const Json& shared : json.at("shared_motors")) {
       SharedMotor motor;
       motor.first = dof(shared.at("first"));
       motor.second = dof(shared.at("second"));
-      motor.sign = shared.at("sign");
-      motor.rotor = shared.at("rotor_inertia");
+      motor.sign = number_of(shared, "sign", -1.0, 1.0);
+      motor.rotor = number_of(shared, "rotor_inertia");
       motor.friction = friction_of(shared.at("friction"));
       identified.drives.shared.push_back(motor);
     }
-  } catch (const Json::exception& error) {
+  } catch (const std::exception& error) {
     throw std::runtime_error(file + ": is not what `dynamics identify` writes (" + error.what() +
                              "); identify again");
   }

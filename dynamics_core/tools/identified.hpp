@@ -19,6 +19,8 @@ struct LogOptions {
   std::vector<std::string> gains;  ///< joint=Nm/A
   std::string effort = "auto";
 };
+/// Cut-offs in Hz that leave something of a log.
+[[nodiscard]] CLI::Validator cutoff_range();
 void add_log_options(CLI::App& app, LogOptions& options);
 
 /// The robot with the joints of the log; the others are locked. Throws ModelError, LogError.
@@ -41,7 +43,7 @@ struct Finding {
   std::vector<std::string> notes;
   std::string verdict;
 };
-/// Writes robot.urdf, friction.yaml and identify.json, each as a whole, and draws index.html; without
+/// Writes robot.urdf, friction.yaml and identify.json, all or none of them, and draws index.html; without
 /// Python or matplotlib a warning says so. Throws std::runtime_error.
 void write_identified(const std::string& directory, const Finding& finding);
 /// Throws std::runtime_error.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// `dynamics identify`: from logs of a robot to the model that is true.
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <iostream>
@@ -13,6 +14,7 @@
 #include "dynamics_core/load.hpp"
 #include "dynamics_core/text.hpp"
 #include "identified.hpp"
+#include "output.hpp"
 #include "progress.hpp"
 
 namespace dynamics_core::tools {
@@ -57,8 +59,13 @@ struct IdentifyCommand {
     const std::vector<std::string> names = text::split(text);
     if (names.size() != 2)
       throw UsageError("--couple '" + text + "': name two joints, as in joint_5,joint_6");
-    pairs.push_back(
-        {dof_of(model, names[0], "--couple"), dof_of(model, names[1], "--couple"), 1.0});
+    const int first = dof_of(model, names[0], "--couple");
+    const int second = dof_of(model, names[1], "--couple");
+    if (first == second) throw UsageError("--couple '" + text + "': name two different joints");
+    for (const MotorPair& other : pairs)
+      if (std::minmax(other.first, other.second) == std::minmax(first, second))
+        throw UsageError("--couple '" + text + "': this pair is named twice");
+    pairs.push_back({first, second, 1.0});
   }
   return pairs;
 }
@@ -141,12 +148,15 @@ int weigh_command(const IdentifyCommand& options) {
   std::string folder = options.model;
   if (folder.empty()) {  // a robot.urdf that was identified has the rest beside it
     const std::filesystem::path beside = std::filesystem::path(options.robot.file).parent_path();
-    if (std::filesystem::exists(beside / "identify.json")) folder = beside.string() + "/.";
+    if (std::filesystem::exists(beside / "identify.json"))
+      folder = beside.empty() ? "." : beside.string();
   }
   const Log first = read_log_or_bag(options.logs.front());
   const bool known = !folder.empty();
   Identified identified;
   if (known) {
+    if (!options.log.gains.empty())
+      throw UsageError("--gain has no use here: those of " + folder + " are taken");
     identified = read_identified(folder);
     check_joints(identified, first);
   }
@@ -204,6 +214,7 @@ int weigh_command(const IdentifyCommand& options) {
 
 int identify_command(const IdentifyCommand& options) {
   if (!options.weigh.empty()) return weigh_command(options);
+  check_writable_folder(options.directory);
   const std::string text = read_text_file(options.robot.file);
   if (text.find('<') == text.npos)
     throw UsageError(options.robot.file + ": a robot to be identified has to be a URDF");
@@ -278,7 +289,7 @@ Subcommand add_identify(CLI::App& program) {
       ->take_all();
   app->add_option("--cutoff", options->cutoff,
                   "Below which efforts are compared, Hz (default: from the motion)")
-      ->check(CLI::PositiveNumber);
+      ->check(cutoff_range());
   app->add_option("--weigh", options->weigh,
                   "Leave the robot as it is and find the load that this link carries")
       ->type_name("LINK");
@@ -286,7 +297,15 @@ Subcommand add_identify(CLI::App& program) {
                   "With --weigh: the folder of the identified robot (default: where robot.urdf is)")
       ->type_name("DIR");
   app->add_flag("--no-stribeck", options->no_stribeck, "Friction without Stribeck's effect");
-  return {app, [options] { return identify_command(*options); }};
+  return {app, [app, options] {
+            if (options->weigh.empty() && app->count("--model") > 0)
+              throw UsageError("--model is for --weigh");
+            for (const char* other :
+                 {"--output", "--validate", "--effort", "--couple", "--cutoff", "--no-stribeck"})
+              if (!options->weigh.empty() && app->count(other) > 0)
+                throw UsageError(std::string(other) + " has no use with --weigh; leave it out");
+            return identify_command(*options);
+          }};
 }
 
 }  // namespace dynamics_core::tools

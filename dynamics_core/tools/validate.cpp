@@ -2,14 +2,15 @@
 /// `dynamics validate`: what an identified robot predicts for another log, and what was measured.
 
 #include <cmath>
-#include <fstream>
 #include <iostream>
+#include <sstream>
 
 #include "bag_log.hpp"
 #include "dynamics_core/identification/robot_model.hpp"
 #include "dynamics_core/load.hpp"
 #include "dynamics_core/text.hpp"
 #include "identified.hpp"
+#include "output.hpp"
 
 namespace dynamics_core::tools {
 
@@ -27,10 +28,9 @@ struct ValidateCommand {
   double cutoff = 0.0;
 };
 
-void write_csv(const std::string& path, const Log& log, const Recording& recording,
-               const Model& model, const MatrixX<double>& tau, const MatrixX<double>& prediction) {
-  const std::string part = path + ".part";
-  std::ofstream out(part);
+[[nodiscard]] std::string csv_of(const Log& log, const Recording& recording, const Model& model,
+                                 const MatrixX<double>& tau, const MatrixX<double>& prediction) {
+  std::ostringstream out;
   out << "time";
   for (const JointInfo& joint : model.joints) out << ",measured_" << joint.name;
   for (const JointInfo& joint : model.joints) out << ",predicted_" << joint.name;
@@ -43,12 +43,11 @@ void write_csv(const std::string& path, const Log& log, const Recording& recordi
     for (Eigen::Index j = 0; j < tau.cols(); ++j) out << ',' << to_short_text(prediction(i, j));
     out << '\n';
   }
-  out.close();
-  if (!out || std::rename(part.c_str(), path.c_str()) != 0)
-    throw std::runtime_error(path + ": cannot be written");
+  return out.str();
 }
 
 int validate_command(const ValidateCommand& options) {
+  if (!options.csv.empty()) check_writable(options.csv);
   const Identified identified = read_identified(options.directory);
   const Log log = read_log_or_bag(options.file);
   check_joints(identified, log);
@@ -68,6 +67,10 @@ int validate_command(const ValidateCommand& options) {
       drive.factor = gain;
   }
   const Recording recording = cleaned(log, model, options.log.rate);
+  std::vector<bool> used;
+  for (std::size_t j = 0; j < drives.joints.size(); ++j)
+    used.push_back(drives.joints[j].factor != 0.0 && recording.has_effort[j]);
+  check_efforts(model, {recording}, used);
   for (const std::string& note : recording.notes) std::cout << "- " << note << '\n';
   const double cutoff = options.cutoff > 0.0 ? options.cutoff : drives.cutoff;
   const MatrixX<double> prediction = predicted(recording, model, drives);
@@ -97,7 +100,8 @@ int validate_command(const ValidateCommand& options) {
       {"all joints", percent(nominal_score.overall), percent(identified_score.overall), "", ""});
   print_table(std::cout, rows);
   if (!options.csv.empty())
-    write_csv(options.csv, log, recording, model, measured(recording, drives), prediction);
+    write_files(
+        {{options.csv, csv_of(log, recording, model, measured(recording, drives), prediction)}});
   return 0;
 }
 
@@ -116,7 +120,7 @@ Subcommand add_validate(CLI::App& program) {
       ->type_name("FILE");
   app->add_option("--cutoff", options->cutoff,
                   "Below which efforts are compared, Hz (default: the identification's)")
-      ->check(CLI::PositiveNumber);
+      ->check(cutoff_range());
   add_log_options(*app, options->log);
   return {app, [options] { return validate_command(*options); }};
 }

@@ -53,6 +53,54 @@ TEST(Excite, StaysWithinTheLimitsAndStartsAndEndsAtRest) {
   }
 }
 
+TEST(Excite, KeepsItsLimitsAtEachSampleHoweverFastTheHarmonics) {
+  const Model model = load_urdf(panda);
+  Dynamics<double> robot(model);
+  ExcitationOptions options;
+  options.tries = 2;
+  options.duration = 6.0;
+  options.step = 1e-3;
+  for (const double period : {10.0, 1.0, 0.1}) {
+    options.period = period;
+    options.harmonics = 10;
+    const Excitation motion = excite(model, options);
+    VectorX<double> q, v, a, tau(model.nv);
+    for (double t = 0.0; t <= motion.duration; t += options.step) {
+      motion.at(t, q, v, a);
+      ASSERT_EQ(robot.inverse_dynamics(q, v, a, tau), Status::ok);
+      for (const JointInfo& joint : model.joints) {
+        ASSERT_LE(std::abs(a[joint.v]), options.acceleration) << period;
+        ASSERT_LE(std::abs(v[joint.v]), options.share * joint.limits.velocity) << period;
+        ASSERT_LE(std::abs(tau[joint.v]), options.share * joint.limits.effort) << period;
+      }
+    }
+  }
+}
+
+TEST(Excite, LeavesJointsWithoutRangeOrVelocityAtRestAndRefusesIfAllAreSo) {
+  Model model = load_urdf(panda);
+  model.joints[1].limits.velocity = 0.0;
+  model.joints[3].limits.upper = model.joints[3].limits.lower;
+  ExcitationOptions options;
+  options.tries = 3;
+  const Excitation motion = excite(model, options);
+  EXPECT_EQ(motion.still, (std::vector<std::string>{model.joints[1].name, model.joints[3].name}));
+  EXPECT_TRUE(std::isfinite(motion.condition));
+  VectorX<double> q, v, a;
+  motion.at(7.3, q, v, a);
+  for (int j = 0; j < model.nv; ++j) EXPECT_EQ(v[j] == 0.0, j == 1 || j == 3);
+  for (JointInfo& joint : model.joints) joint.limits.velocity = 0.0;
+  EXPECT_THROW((void)excite(model, options), ConfigError);
+}
+
+TEST(Excite, RefusesWhereHoldingTheRobotTakesMoreThanItsShare) {
+  Model model = load_urdf(panda);
+  for (JointInfo& joint : model.joints) joint.limits.effort = 1e-3;
+  ExcitationOptions options;
+  options.tries = 1;
+  EXPECT_THROW((void)excite(model, options), ConfigError);
+}
+
 TEST(Excite, GetsBetterTheLongerItSearches) {
   const Model model = load_urdf(panda);
   ExcitationOptions options;

@@ -132,6 +132,8 @@ class Identifier {
     if (seconds < 3.0)
       refuse("it is " + to_short_text(seconds) + " s long",
              "record at least ten seconds, better a minute");
+    check_efforts(model_, recordings_, used_);
+    if (!validation_.empty()) check_efforts(model_, validation_, used_);
   }
 
   void add_all(Equations& equations) const {
@@ -373,6 +375,10 @@ class Identifier {
       out_.scores.push_back(score);
     };
     judge(Candidate::nominal, nominal(fitter));
+    if (!std::isfinite(out_.scores.front().held_out))
+      throw LogError((validation_.empty() ? recordings_ : validation_).front().source,
+                     "no efforts of it can be compared below " + to_short_text(cutoff_) + " Hz",
+                     "give a longer log with motion to its end and efforts that change");
     judge(Candidate::friction, fitter.fit_friction(training(), fitter.prior()));
     judge(Candidate::full, fitter.fit(training(), out_.weight).x);
     // The full model is held near the URDF already; alike on the data it knows more of the robot.
@@ -546,7 +552,10 @@ class Identifier {
       for (int j = 0; j < model_.nv; ++j) {
         const Status status =
             robot.regressor().matrix(q, none, Eigen::VectorXd::Unit(model_.nv, j), Y);
-        if (status != Status::ok) continue;
+        if (status != Status::ok)
+          throw LogError(recordings_.front().source,
+                         std::string("the regressor is ") + to_string(status),
+                         "check the limits of the joints in the URDF for huge values");
         M.col(j) = Y * out_.pi;
         M(j, j) += out_.drives.joints[static_cast<std::size_t>(j)].rotor;
       }

@@ -32,6 +32,8 @@ constexpr std::size_t largest = 512U << 20U;
   if (fs::is_directory(path, error))
     throw LogError(path, "is a folder and not a log", "name a CSV file in it, or a rosbag2 bag");
   if (!fs::exists(path, error)) throw LogError(path, "there is no such file", "check the path");
+  if (!fs::is_regular_file(path, error))
+    throw LogError(path, "is a device or a pipe and not a file", "write its text to a CSV file");
   if (fs::file_size(path, error) > largest) refuse_size(path);
   const std::unique_ptr<gzFile_s, int (*)(gzFile)> file(gzopen(path.c_str(), "rb"), gzclose);
   if (!file) throw LogError(path, "cannot be opened", "check that it may be read");
@@ -117,6 +119,8 @@ class Reader {
         others.push_back(name);
       }
     }
+    if (log_.joints.empty() && columns_.count == 1 && line.find(';') != line.npos)
+      refuse("its columns are separated by semicolons", "separate them by commas");
     if (log_.joints.empty())
       refuse("its first line names no column q_<joint>",
              "write the names first: time,q_<joint>,…,tau_<joint>,… (or current_<joint>)");

@@ -16,6 +16,13 @@ namespace {
 using Eigen::Index;
 using text::to_short_text;
 
+/// The evenly spaced samples may be so many times those of the log.
+constexpr double densest = 10.0;
+
+/// What no motor gives, N·m, and what no sensor tells from nothing.
+constexpr double largest_effort = 1e9;
+constexpr double smallest_effort = 1e-9;
+
 /// A hole in the stamps that is longer ends a stretch, s.
 constexpr double longest_hole = 0.1;
 
@@ -126,6 +133,25 @@ void fill(const std::vector<double>& time, Eigen::Ref<VectorX<double>> x) {
     i = next;
   }
   return rows;
+}
+
+/// The median of the steps between stamps; without those inside bursts, where most steps are.
+[[nodiscard]] double usual_step(const std::vector<double>& stamps) {
+  std::vector<double> steps;
+  double sum = 0.0;
+  double count = 0.0;
+  for (std::size_t i = 1; i < stamps.size(); ++i) {
+    steps.push_back(stamps[i] - stamps[i - 1]);
+    if (steps.back() > longest_hole) continue;
+    sum += steps.back();
+    count += 1.0;
+  }
+  const double usual = median(steps);
+  const double tiny = count > 0.0 ? 0.1 * sum / count : 0.0;
+  if (usual > tiny) return usual;
+  steps.erase(std::remove_if(steps.begin(), steps.end(), [&](double h) { return h < tiny; }),
+              steps.end());
+  return median(steps);
 }
 
 [[nodiscard]] MatrixX<double> at_grid(const std::vector<double>& clock, const MatrixX<double>& x,
@@ -247,9 +273,7 @@ class Cleaner {
   void remove_wild_values() {
     if (rows_.size() < 10)
       refuse("has " + std::to_string(rows_.size()) + " samples", "record at least some seconds");
-    std::vector<double> steps;
-    for (std::size_t i = 1; i < stamps_.size(); ++i) steps.push_back(stamps_[i] - stamps_[i - 1]);
-    out_.period = median(steps);
+    out_.period = usual_step(stamps_);
     if (out_.period > 1.0) {
       for (const double unit : {1e-3, 1e-6, 1e-9})
         if (out_.period * unit < 1.0)
@@ -293,6 +317,7 @@ class Cleaner {
       note(std::to_string(ends_.size() - 1) +
            " gaps in the stamps; the parts between are taken by "
            "themselves");
+    check_size();
     clock_ = stamps_;
     double jitter = 0.0;
     std::size_t begin = 0;
@@ -313,6 +338,20 @@ class Cleaner {
     note("the stamps jitter by up to " + to_short_text(1e3 * jitter) + " ms about " +
          to_short_text(1e3 * out_.period) + " ms; the motion is smoother " +
          (is_even ? "evenly spaced, so they were not used" : "at the stamps, so they were used"));
+  }
+
+  /// Bursts of samples would be spread over a grid as fine as their steps.
+  void check_size() const {
+    double steps = 0.0;
+    std::size_t begin = 0;
+    for (const std::size_t end : ends_) {
+      steps += (stamps_[end - 1] - stamps_[begin]) / out_.period;
+      begin = end;
+    }
+    if (!(steps <= densest * static_cast<double>(stamps_.size())))
+      refuse("its stamps come in bursts, mostly " + to_short_text(out_.period) +
+                 " s apart, and leave most of the time without samples",
+             "record at an even rate, or give --rate in place of the column time");
   }
 
   void cut() {
@@ -386,6 +425,29 @@ std::vector<std::string> joints_of(const Log& log, const RobotDescription& robot
                        ")",
                    "is it the log of another robot? Name the columns after the URDF's joints");
   return joints;
+}
+
+void check_efforts(const Model& model, const std::vector<Recording>& recordings,
+                   const std::vector<bool>& used) {
+  bool says_something = false;
+  for (const Recording& recording : recordings)
+    for (const Stretch& s : recording.stretches)
+      for (std::size_t j = 0; j < used.size(); ++j) {
+        if (!used[j] || !recording.has_effort[j]) continue;
+        const auto column = s.tau.col(static_cast<Index>(j));
+        const double low = column.minCoeff();
+        const double high = column.maxCoeff();
+        const double most = std::max(std::abs(low), std::abs(high));
+        if (!(most < largest_effort))
+          throw LogError(
+              recording.source,
+              "the efforts of joint '" + model.joints[j].name + "' reach " + to_short_text(most),
+              "check how they were recorded; they have to be in N m, N or A");
+        says_something = says_something || high - low > smallest_effort;
+      }
+  if (!says_something)
+    throw LogError(recordings.front().source, "its efforts are all zero or never change",
+                   "record the robot while its drives are on, and check what they report");
 }
 
 Recording cleaned(const Log& log, const Model& model, double rate) {

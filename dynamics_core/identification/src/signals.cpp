@@ -21,7 +21,7 @@ LowPass::LowPass(double cutoff, double rate) {
   b2_ = b0_;
   a1_ = 2.0 * (w * w - 1.0) * k;
   a2_ = (1.0 - std::sqrt(2.0) * w + w * w) * k;
-  settling_ = static_cast<int>(std::ceil(rate / cutoff));
+  settling_ = static_cast<int>(std::ceil(std::min(rate / cutoff, 1e8)));
 }
 
 void LowPass::run(VectorX<double>& x) const {

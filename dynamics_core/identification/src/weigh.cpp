@@ -11,6 +11,7 @@
 #include "dynamics_core/identification/equations.hpp"
 #include "dynamics_core/identification/signals.hpp"
 #include "dynamics_core/regressor.hpp"
+#include "dynamics_core/text.hpp"
 
 namespace dynamics_core::identification {
 
@@ -51,6 +52,15 @@ WeighedLoad weigh(const Model& model, const Drives& drives, bool friction_known,
   if (on.body < 0)
     throw LogError(recordings.front().source, "link '" + on.name + "' does not move",
                    "name the link that carries the load with --weigh");
+  std::vector<bool> used;
+  for (std::size_t j = 0; j < drives.joints.size(); ++j)
+    used.push_back(drives.joints[j].factor != 0.0 &&
+                   std::any_of(recordings.begin(), recordings.end(),
+                               [&](const Recording& r) { return r.has_effort[j]; }));
+  if (std::none_of(used.begin(), used.end(), [](bool is) { return is; }))
+    throw LogError(recordings.front().source, "has no efforts that can be used",
+                   "record those of the joints that carry the load");
+  check_efforts(model, recordings, used);
   const int column = first_column(model, on.body);
   const Eigen::Matrix<double, 10, 10> A = to_body(on.X_BL);
   const int nv = model.nv;
@@ -97,7 +107,8 @@ WeighedLoad weigh(const Model& model, const Drives& drives, bool friction_known,
       }
       const auto edge = static_cast<Index>(rate / every / drives.cutoff);
       for (int j = 0; j < nv; ++j) {
-        if (drives.joints[static_cast<std::size_t>(j)].factor == 0.0) continue;
+        const auto k = static_cast<std::size_t>(j);
+        if (!used[k] || !recording.has_effort[k]) continue;
         MatrixX<double>& x = X[static_cast<std::size_t>(j)];
         low_pass.apply(x);
         for (Index i = edge; i < n - edge; ++i) {
@@ -161,6 +172,16 @@ WeighedLoad weigh(const Model& model, const Drives& drives, bool friction_known,
   const double m = solution[0];
   result.payload.mass = m;
   result.mass_deviation = std::sqrt(covariance(0, 0));
+  if (result.mass_deviation > 100.0)  // what was assumed, and not what the efforts say
+    throw LogError(recordings.front().source,
+                   "its efforts do not tell the mass on '" + on.name + "'",
+                   "record those of more joints, nearer to the base, while all of them move");
+  // Less than nothing, and by more than a load too small to be seen.
+  if (!(samples.sum() > 0.0) || !std::isfinite(m + result.mass_deviation) ||
+      m < -0.05 - 5.0 * result.mass_deviation)
+    throw LogError(recordings.front().source,
+                   "the load on '" + on.name + "' would weigh " + text::to_short_text(m) + " kg",
+                   "is it the log of this robot, in motion, and are its model and gains right?");
   result.payload.com = solution.segment<3>(1) / m;
   for (int k = 0; k < 3; ++k)
     result.com_deviation[k] = std::sqrt(covariance(1 + k, 1 + k)) / std::abs(m);

@@ -23,6 +23,7 @@ struct ExcitationOptions {
   double period = 10.0;        ///< T, s
   double share = 0.8;          ///< of the limits of position range, velocity and effort
   double acceleration = 10.0;  ///< rad/s² or m/s², the largest
+  double step = 0.01;          ///< s, between the samples that the motion is written at
   int tries = 300;
   unsigned seed = 1;
   std::function<void(double share, double condition)> progress;
@@ -30,16 +31,18 @@ struct ExcitationOptions {
 
 struct Excitation {
   double duration = 0.0, ramp = 0.0, period = 1.0;
-  VectorX<double> rest;          ///< q_0
-  MatrixX<double> sine, cosine;  ///< a joint a row, a harmonic a column
-  double condition = 0.0;        ///< of the base parameters' columns, each in its own size
+  VectorX<double> rest;            ///< q_0
+  MatrixX<double> sine, cosine;    ///< a joint a row, a harmonic a column
+  double condition = 0.0;          ///< of the base parameters' columns, each in its own size
+  std::vector<std::string> still;  ///< joints whose limits leave no motion; they stay at rest
 
   /// At the time t within 0 and the duration.
   void at(double t, VectorX<double>& q, VectorX<double>& v, VectorX<double>& a) const;
 };
 
 /// The best of random series and of changes to them. All joints have to have one degree of freedom.
-/// Throws ConfigError for options that make no motion.
+/// The limits hold at each step and between. Throws ConfigError for options and limits that make no
+/// motion.
 [[nodiscard]] Excitation excite(const Model& model, const ExcitationOptions& options);
 
 }  // namespace dynamics_core::identification

@@ -48,6 +48,11 @@ struct Recording {
 /// none.
 [[nodiscard]] std::vector<std::string> joints_of(const Log& log, const RobotDescription& robot);
 
+/// Refuses the efforts of drives that are off and those that no drive gives, of the joints that are
+/// `used`. Throws LogError.
+void check_efforts(const Model& model, const std::vector<Recording>& recordings,
+                   const std::vector<bool>& used);
+
 /// Cleans a log. `rate` is that of logs without stamps, Hz; 0: not given. All joints of the model
 /// have to have one degree of freedom. The stretches have positions and efforts only, unfiltered.
 /// Throws LogError.
