@@ -23,7 +23,8 @@ SIZES = (6, 12, 24, 48, 96, 192, 256)
 GROWTH = [f"{kind}:{n}" for kind in ("chain", "tree") for n in SIZES]
 SLACK = 0.02
 COUNTED = {"here": ("inverse dynamics", "bias", "gravity", "mass matrix", "forward dynamics",
-                    "inverse mass matrix", "jacobian")}
+                    "inverse mass matrix", "jacobian", "inverse dynamics derivatives",
+                    "forward dynamics derivatives")}
 TABLE = HERE / "instructions.json"
 
 
