@@ -148,7 +148,7 @@ void expect_to_feel(const Model& model, unsigned seed, const ObserverConfig& con
   const int link = random.integer(1, static_cast<int>(model.links.size()) - 1);
   const Vector3d n = random.vector(5.0);
   const Vector3d f = random.vector(20.0);
-  VectorXd effort(model.nv);
+  VectorXd effort = VectorXd::Zero(model.nv);
   MatrixXd J(6, model.nv);
   VectorXd exact = VectorXd::Zero(model.nv);
   VectorXd last = exact;

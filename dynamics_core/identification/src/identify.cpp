@@ -483,7 +483,7 @@ class Identifier {
     const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> eigen(C);
     // A joint's rotor and its links' inertia about the first axes are one to the efforts; such
     // directions say nothing of the motion.
-    const Eigen::VectorXd d = eigen.eigenvalues();
+    const Eigen::VectorXd& d = eigen.eigenvalues();
     const double floor = 1e-9 * d[m - 1];
     double smallest = d[m - 1];
     Eigen::VectorXd inverse(m);

@@ -95,6 +95,7 @@ MatrixX<double> predicted(const Recording& recording, const Model& model, const 
         rows.push_back(i);
     for (int j = 0; j < model.nv; ++j) {
       std::vector<double> wanted;
+      wanted.reserve(rows.size());
       for (const Index i : rows)
         wanted.push_back(recording.clock[static_cast<std::size_t>(i)] -
                          drives.joints[static_cast<std::size_t>(j)].delay);

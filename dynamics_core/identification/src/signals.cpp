@@ -111,7 +111,8 @@ MatrixX<double> interpolated(const std::vector<double>& known, const MatrixX<dou
 
 double quantile(std::vector<double> values, double p) {
   if (values.empty()) return std::numeric_limits<double>::quiet_NaN();
-  const auto place = static_cast<std::ptrdiff_t>(p * static_cast<double>(values.size() - 1) + 0.5);
+  const auto place =
+      static_cast<std::ptrdiff_t>(std::lround(p * static_cast<double>(values.size() - 1)));
   std::nth_element(values.begin(), values.begin() + place, values.end());
   return values[static_cast<std::size_t>(place)];
 }

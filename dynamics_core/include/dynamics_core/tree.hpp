@@ -279,7 +279,7 @@ Tree<S>::Tree(const Model& model)
                             [&b](const BodyData& o) { return o.dof == b.dof && &o != &b; }));
   const auto n = bodies_.size();
   external_.assign(n, Force<S>::zero());
-  const auto padded = static_cast<std::size_t>(blocks_for<S>(nb()) * block_width<S>);
+  const auto padded = static_cast<std::size_t>(blocks_for<S>(nb())) * block_width<S>;
   source_.resize(padded, 0);
   multiplier_.resize(padded, S(0));
   offset_.resize(padded, S(0));
