@@ -2,15 +2,12 @@
 #include "realtime_dynamics/external_torque_observer.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <hardware_interface/types/hardware_interface_type_values.hpp>
 #include <limits>
 #include <pluginlib/class_list_macros.hpp>
 #include <stdexcept>
 #include <thread>
 
-#include "dynamics_core/load.hpp"
-#include "dynamics_core/text.hpp"
 #include "payload_request.hpp"
 #include "robot_settings.hpp"
 
@@ -105,12 +102,7 @@ ExternalTorqueObserver::CallbackReturn ExternalTorqueObserver::on_configure(
 }
 
 void ExternalTorqueObserver::build_observer() {
-  if (get_robot_description().empty())
-    throw std::runtime_error(
-        "robot_description is empty: start robot_state_publisher, or whatever else publishes the "
-        "URDF to the controller manager");
-  model_ = build_model(dynamics_core::parse_urdf(get_robot_description(), "robot_description"),
-                       model_options(params_));
+  model_ = described_model(get_robot_description(), params_);
   const Model& model = *model_;
   for (const std::string& warning : model.warnings)
     RCLCPP_WARN(get_node()->get_logger(), "%s", warning.c_str());
@@ -167,10 +159,7 @@ void ExternalTorqueObserver::on_set_payload(const SetPayload::Request& request,
     if (!model_) throw std::runtime_error("the observer is not configured");
     const auto load = payload_of(request);
     const int link = checked_payload(*model_, request.link, load);
-    if (!std::isfinite(request.transition_time) || request.transition_time < 0.0)
-      throw dynamics_core::ConfigError("transition_time",
-                                       dynamics_core::text::to_short_text(request.transition_time),
-                                       "give a finite time in s, not below zero");
+    check_transition_time(request.transition_time);
     loads_.set([&](Loads& loads) {
       loads.by_link[static_cast<std::size_t>(link)] = {load, request.transition_time, true};
       loads.fresh = true;

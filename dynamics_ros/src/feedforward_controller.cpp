@@ -9,7 +9,6 @@
 #include <stdexcept>
 #include <thread>
 
-#include "dynamics_core/load.hpp"
 #include "dynamics_core/text.hpp"
 #include "feedforward_settings.hpp"
 #include "payload_request.hpp"
@@ -62,12 +61,6 @@ template <class Interfaces>
 
 [[nodiscard]] View given(const VectorX<double>& values, bool there) noexcept {
   return there ? View(values) : View();
-}
-
-void check_transition_time(double time) {
-  if (!std::isfinite(time) || time < 0.0)
-    throw dynamics_core::ConfigError("transition_time", text::to_short_text(time),
-                                     "give a finite time in s, not below zero");
 }
 
 /// A load that is hardly known, or that nothing can be, is not for a control law.
@@ -130,13 +123,8 @@ FeedforwardController::CallbackReturn FeedforwardController::on_configure(
 }
 
 void FeedforwardController::build_controller() {
-  if (get_robot_description().empty())
-    throw std::runtime_error(
-        "robot_description is empty: start robot_state_publisher, or whatever else publishes the "
-        "URDF to the controller manager");
   const Params params = param_listener_->get_params();
-  model_ = build_model(dynamics_core::parse_urdf(get_robot_description(), "robot_description"),
-                       model_options(params));
+  model_ = described_model(get_robot_description(), params);
   for (const std::string& warning : model_->warnings)
     RCLCPP_WARN(get_node()->get_logger(), "%s", warning.c_str());
   controller_.emplace(*model_, control_config(params, *model_));

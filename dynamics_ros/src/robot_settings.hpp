@@ -7,11 +7,13 @@
 
 #include <cmath>
 #include <map>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "dynamics_core/config_error.hpp"
 #include "dynamics_core/friction.hpp"
+#include "dynamics_core/load.hpp"
 #include "dynamics_core/model.hpp"
 #include "dynamics_core/payload.hpp"
 
@@ -73,6 +75,16 @@ template <class Params>
   options.rotor_inertia = by_joint("rotor_inertia", params.rotor_inertia, params.joints);
   options.gear_ratio = by_joint("gear_ratio", params.gear_ratio, params.joints);
   return options;
+}
+
+/// The robot of the description that the controller manager hands to its controllers.
+template <class Params>
+[[nodiscard]] dynamics_core::Model described_model(const std::string& urdf, const Params& params) {
+  if (urdf.empty())
+    throw std::runtime_error(
+        "robot_description is empty: start robot_state_publisher, or whatever else publishes the "
+        "URDF to the controller manager");
+  return build_model(dynamics_core::parse_urdf(urdf, "robot_description"), model_options(params));
 }
 
 /// Of the link `payload.link`.

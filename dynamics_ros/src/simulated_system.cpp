@@ -162,9 +162,7 @@ void SimulatedSystem::on_set_payload(const SetPayload::Request& request,
   try {
     const auto load = payload_of(request);
     const int link = dynamics_core::checked_payload(*model_, request.link, load);
-    if (!std::isfinite(request.transition_time) || request.transition_time < 0.0)
-      throw ConfigError("transition_time", text::to_short_text(request.transition_time),
-                        "give a finite time in s, not below zero");
+    check_transition_time(request.transition_time);
     loads_.set([&](Loads& loads) {
       loads.by_link[static_cast<std::size_t>(link)] = {load, request.transition_time, true};
       loads.fresh = true;

@@ -729,6 +729,9 @@ TEST_F(DynamicsServerTest, IsNotDelayedByAFloodOfCalls) {
   RecordProperty("ticks", ticks);
   EXPECT_EQ(answered, clients * calls);
   EXPECT_EQ(right, clients * calls);
-  // Behind the calls in one queue it would be next to none; a busy machine takes some from both.
+  // Where the machine has no time for a thread that does next to nothing, it says nothing of ours.
+  if (ticks > 0.8 * rate * elapsed.count()) {
+    EXPECT_GT(published, 0.8 * ticks) << "over " << elapsed.count() << " s";
+  }
   EXPECT_GT(published, 0.5 * ticks) << "over " << elapsed.count() << " s";
 }
